@@ -5,12 +5,12 @@ Each function makes an optimizer that takes the place of a MultiNodeOptimizer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Callable
 
 from renga.communicators import Communicator
-from renga.core.optimizer import GradientMethod
-from renga.parallel.asynchronous import arguments
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.elastic_averaging import ElasticAveragingOptimizer
 from renga.parallel.asynchronous.extensions import (
@@ -38,7 +38,7 @@ from renga.parallel.asynchronous.graphs import (
 from renga.parallel.asynchronous.hogwild import HogwildOptimizer
 from renga.parallel.asynchronous.local_sgd import LocalSGDOptimizer
 from renga.parallel.asynchronous.server.server_optimizer import ServerOptimizer
-from renga.utils.argument import check_count
+from renga.utils.argument import check_choice, check_count, check_number
 
 __all__ = [
     "AsynchronousOptimizer",
@@ -102,13 +102,22 @@ def create_server_optimizer(
     learning (Rudra), ICDM 2016, for ``leaf``.
     """
     name = "create_server_optimizer"
-    arguments.check_participants(name, actual_optimizer, communicator)
-    arguments.check_staleness(name, staleness)
+    _check_participants(name, actual_optimizer, communicator)
+    check_number(f"{name}: staleness", staleness, 0)
+    if staleness != math.inf and staleness % 1:
+        raise ValueError(
+            f"{name}: staleness: expected a whole number or infinity, got {staleness}"
+        )
     for what, count in (("shards", shards), ("servers", servers), ("leaf", leaf)):
         if count is not None:
             check_count(f"{name}: {what}", count)
-    arguments.check_timeout(name, timeout)
-    arguments.check_rows(name, rows)
+    check_number(f"{name}: timeout", timeout, 0)
+    if rows is not None and not (
+        isinstance(rows, Mapping) and all(map(callable, rows.values()))
+    ):
+        raise TypeError(
+            f"{name}: rows: expected functions by names of parameters, got {rows!r}"
+        )
     return ServerOptimizer(
         actual_optimizer,
         communicator,
@@ -146,10 +155,17 @@ def create_local_sgd_optimizer(
             another argument is not of these.
     """
     name = "create_local_sgd_optimizer"
-    arguments.check_participants(name, actual_optimizer, communicator)
+    _check_participants(name, actual_optimizer, communicator)
     check_count(f"{name}: every", every)
-    arguments.check_begin(name, begin)
-    arguments.check_outer(name, outer)
+    if not isinstance(begin, (tuple, list)) or len(begin) != 2:
+        raise TypeError(
+            f"{name}: begin: expected a count and its unit, such as (5, 'epoch'), got "
+            f"{begin!r}"
+        )
+    check_count(f"{name}: begin", begin[0], 0)
+    check_choice(f"{name}: expected begin in", begin[1], "iteration", "epoch")
+    if outer is not None and not isinstance(outer, Optimizer):
+        raise TypeError(f"{name}: outer: expected an optimizer, got {outer!r}")
     return LocalSGDOptimizer(actual_optimizer, communicator, every, begin, outer)
 
 
@@ -180,12 +196,15 @@ def create_gossip_optimizer(
             another argument is not of these.
     """
     name = "create_gossip_optimizer"
-    arguments.check_participants(name, actual_optimizer, communicator)
-    arguments.check_timeout(name, timeout)
-    arguments.check_probability(name, probability)
+    _check_participants(name, actual_optimizer, communicator)
+    check_number(f"{name}: timeout", timeout, 0)
+    check_number(f"{name}: probability", probability, 0)
+    if probability > 1:
+        raise ValueError(f"{name}: probability: expected at most 1, got {probability}")
     check_count(f"{name}: seed", seed, 0)
     graph = ExponentialGraph() if graph is None else graph
-    arguments.check_graph(name, graph)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"{name}: expected a graph, such as Ring(), got {graph!r}")
     common = actual_optimizer, communicator, graph, timeout
     if method == "dpsgd":
         return DPSGDOptimizer(*common)
@@ -221,9 +240,11 @@ def create_elastic_averaging_optimizer(
             or another argument is not of these.
     """
     name = "create_elastic_averaging_optimizer"
-    arguments.check_participants(name, actual_optimizer, communicator)
+    _check_participants(name, actual_optimizer, communicator)
     check_count(f"{name}: every", every)
-    arguments.check_beta(name, beta)
+    check_number(f"{name}: beta", beta)
+    if not 0 < beta < math.inf:
+        raise ValueError(f"{name}: beta: expected a finite number above 0, got {beta}")
     return ElasticAveragingOptimizer(actual_optimizer, communicator, every, beta)
 
 
@@ -241,5 +262,14 @@ def create_hogwild_optimizer(
         ValueError: if the ranks do not share memory.
     """
     name = "create_hogwild_optimizer"
-    arguments.check_participants(name, actual_optimizer, communicator)
+    _check_participants(name, actual_optimizer, communicator)
     return HogwildOptimizer(actual_optimizer, communicator)
+
+
+def _check_participants(
+    function: str, optimizer: Optimizer, communicator: Communicator
+) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{function}: expected an optimizer, got {optimizer!r}")
+    if not hasattr(communicator, "bcast_data"):
+        raise TypeError(f"{function}: expected a communicator, got {communicator!r}")
