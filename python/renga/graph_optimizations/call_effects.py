@@ -92,7 +92,12 @@ class Effects:
         RuntimeError: for a call that sets what a replay would not.
     """
 
-    def __init__(self, before: Any, reports: list[tuple[Any, Any]], sets: bool) -> None:
+    def __init__(
+        self,
+        before: list[tuple[dict[str, object], dict[str, object]]],
+        reports: list[tuple[Any, Any]],
+        sets: bool,
+    ) -> None:
         self._reports = reports
         self._set: list[tuple[dict[str, Any], str, Any]] = []
         self._unset: list[_Place] = []  # None before the call

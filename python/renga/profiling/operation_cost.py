@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from renga import _core
 from renga._core import Products
@@ -12,6 +12,13 @@ from renga.core.operations import operation_of
 from renga.core.types import ArrayLike
 
 Shape = Sequence[int]
+
+
+class HasShape(Protocol):
+    """What has the shape of an array: it, or a Variable or Value in its place."""
+
+    @property
+    def shape(self) -> Shape: ...
 
 
 class OperationCost(NamedTuple):
@@ -64,7 +71,9 @@ def gradients_cost(
     return OperationCost(_bytes(xs) + _bytes(gys) + _bytes(wanted), flops)
 
 
-def forward_flops(operation: _core.Operation, arguments: Sequence[Any], y: Any) -> int:
+def forward_flops(
+    operation: _core.Operation, arguments: Sequence[Any], y: HasShape
+) -> int:
     """The floating-point operations of a call.
 
     Args:

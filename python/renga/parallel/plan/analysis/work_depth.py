@@ -25,7 +25,7 @@ from renga.parallel.plan.analysis.strategy_volumes import (
     layers_of,
 )
 from renga.parallel.plan.drawing import empty_figure, metadata
-from renga.profiling.operation_cost import forward_flops
+from renga.profiling.operation_cost import HasShape, forward_flops
 from renga.program import Program, Value, record
 from renga.utils.table import aligned
 
@@ -141,7 +141,9 @@ def work_depth(
     return WorkDepth(type(model).__name__, ranks, layers)
 
 
-def function_depth(operation: _core.Operation, arguments: Sequence[Any], y: Any) -> int:
+def function_depth(
+    operation: _core.Operation, arguments: Sequence[Any], y: HasShape
+) -> int:
     """The depth of a call of a listed operation, by its traits."""
     flops, names = operation.flops, operation.arguments
     depth = flops.per_output
@@ -160,7 +162,7 @@ def function_depth(operation: _core.Operation, arguments: Sequence[Any], y: Any)
 
 
 def products_of(
-    operation: _core.Operation, arguments: Sequence[object], y: ArrayLike
+    operation: _core.Operation, arguments: Sequence[object], y: HasShape
 ) -> int:
     """How many products are summed for an element of the result."""
     flops = operation.flops
