@@ -110,6 +110,9 @@ class OrderedIterator(Iterator):
         # Before the position, of which a file of other ranks needs the length.
         if order is not None:
             order = self._serialize_order(serializer, numpy.array(order))
+        else:
+            with contextlib.suppress(KeyError):  # a file of 0.1.0 or of Chainer
+                serializer("dataset_size", len(self.dataset))
         position = serializer("current_position", state.position)
         epoch = serializer("epoch", state.epoch)
         is_new_epoch = serializer("is_new_epoch", state.is_new_epoch)

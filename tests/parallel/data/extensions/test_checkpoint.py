@@ -278,7 +278,17 @@ def masters(comm):
     return create_multi_node_iterator(own_order(comm), comm)
 
 
-@pytest.mark.parametrize("make", [own_order, synchronized, masters])
+def in_order(comm):
+    return renga.iterators.SerialIterator(X, 4, shuffle=False)
+
+
+def masters_in_order(comm):
+    return create_multi_node_iterator(in_order(comm), comm)
+
+
+@pytest.mark.parametrize(
+    "make", [own_order, synchronized, masters, in_order, masters_in_order]
+)
 def test_iterators_over_all_examples_on_other_numbers_of_ranks(
     some_ranks, folder, make
 ):

@@ -26,8 +26,8 @@ class _Resized(npz.NpzDeserializer):
     same, but for that of a synchronized iterator.
 
     Attributes:
-        ratio: of the examples of an iterator to those that it had. One without an order
-            does not tell: its data set counts as scattered over the ranks.
+        ratio: of the examples of an iterator to those that it had. Where a file does
+            not tell, the data set counts as scattered over the ranks.
     """
 
     ratio: float
@@ -47,6 +47,8 @@ class _Resized(npz.NpzDeserializer):
             if entry.shape != value.shape:
                 return value
         loaded = super().__call__(key, value)
+        if key == "dataset_size":
+            self.ratio = value / max(loaded, 1)
         return int(loaded * self.ratio) if key == "current_position" else loaded
 
 

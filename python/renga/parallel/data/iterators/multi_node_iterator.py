@@ -123,6 +123,9 @@ class _MultiNodeIteratorSlave(Iterator):
         """Saves or loads the last known attributes and order of the master's."""
         if self._order is not None:
             self._order = serializer("order", self._order)
+        elif hasattr(self, "dataset_size"):
+            with contextlib.suppress(KeyError):  # a file of 0.1.0 or of Chainer
+                serializer("dataset_size", self.dataset_size)
         try:
             self._attributes = {
                 k: serializer(k, v) for k, v in self._attributes.items()
