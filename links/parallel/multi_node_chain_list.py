@@ -8,6 +8,8 @@ from typing import Any, Union
 
 from renga.communicators import Communicator
 from renga.core.link import ChainList, Link
+from renga.core.variable import Variable
+from renga.parallel.functions.communication import empty_token
 from renga.parallel.functions.point_to_point_communication import Recv, Send
 from renga.parallel.functions.pseudo_connect import pseudo_connect
 
@@ -165,7 +167,7 @@ class MultiNodeChainList(ChainList):
                 f"sent to its own rank {self._comm.rank}, got {len(own)} unused"
             )
         if not output:
-            return delegate
+            return Variable(empty_token()) if delegate is None else delegate
         ys = pseudo_connect(delegate, *output)
         return ys if len(ys) > 1 else ys[0]
 

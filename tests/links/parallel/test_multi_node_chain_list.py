@@ -203,3 +203,20 @@ def test_several_outputs_are_one_argument(some_ranks):
         return True
 
     assert all(some_ranks(on_rank))
+
+
+def test_links_without_outputs_and_ranks_without_links(several_ranks):
+    def on_rank(comm):
+        model = MultiNodeChainList(comm)
+        x = renga.Variable(np.arange(3.0))
+        if comm.rank == 0:
+            model.add_link(renga.Sequential(lambda x: []), rank_out=1)
+        if comm.rank == 1:
+            model.add_link(renga.Sequential(lambda xs: x * (1 + len(xs))), rank_in=0)
+        y = model(x)
+        y.backward() if comm.rank != 1 else F.sum(y**2).backward()
+        return y.shape, None if comm.rank != 1 else x.grad.tolist()
+
+    first, second, *others = several_ranks(on_rank)
+    assert first == ((0,), None) and all(each == first for each in others)
+    assert second == ((3,), [0, 2, 4])

@@ -222,11 +222,13 @@ def test_nothing_is_recorded_without_backprop(ranks):
     assert not any(ranks(on_rank))
 
 
-def test_wrong_number_of_variables(ranks):
+@pytest.mark.parametrize("name", ["alltoall", "reduce_scatter"])
+def test_wrong_number_of_variables(ranks, name):
     def on_rank(comm):
-        xs = [np.ones(2)] * (comm.size + 1)
-        with pytest.raises(ValueError, match=f"expected {comm.size} arrays"):
-            DF.alltoall(comm, xs)
+        for xs in ([np.ones(2)] * (comm.size + 1), []):
+            expected = f"{name}: expected {comm.size} arrays, got {len(xs)}"
+            with pytest.raises(ValueError, match=expected):
+                getattr(DF, name)(comm, xs)
         return True
 
     assert all(ranks(on_rank))

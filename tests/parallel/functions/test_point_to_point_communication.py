@@ -66,6 +66,21 @@ def test_a_single_variable_as_a_tuple(several_ranks):
     np.testing.assert_array_equal(y.array, X)
 
 
+def test_an_empty_tuple(several_ranks):
+    def on_rank(comm):
+        x = renga.Variable(X)
+        if comm.rank == 0:
+            delegate = DF.send((), comm, 1)
+            F.sum(DF.pseudo_connect(delegate, x)[0] ** 2).backward()
+            return x.grad
+        if comm.rank == 1:
+            assert DF.recv(comm, 0) == ()
+            F.sum(x).backward()
+        return None
+
+    np.testing.assert_allclose(several_ranks(on_rank)[0], 2 * X)
+
+
 def test_pseudo_connect_lets_one_loss_reach_what_was_sent(several_ranks):
     def on_rank(comm):
         x = renga.Variable(X)

@@ -39,6 +39,10 @@ class AllReduce(_Collective):
 
 class ReduceScatter(_Collective):
     def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
+        if len(xs) != self.comm.size:
+            raise ValueError(
+                f"reduce_scatter: expected {self.comm.size} arrays, got {len(xs)}"
+            )
         return [self.comm.reduce_scatter(numpy.stack(xs))]
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -103,6 +107,9 @@ def reduce_scatter(comm: Communicator, xs: Sequence[ArrayLike]) -> Variable:
 
     Shapes:
         xs: one for each rank, all of the result's shape
+
+    Raises:
+        ValueError: there are not as many ``xs`` as ranks.
     """
     return ReduceScatter(comm).communicate(xs)[1][0]
 

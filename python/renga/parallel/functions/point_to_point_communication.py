@@ -24,7 +24,7 @@ class _Message(Communication):
 
 class Send(_Message):
     def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
-        self.comm.send(xs if len(xs) > 1 else xs[0], self.peer_rank, self.peer_tag)
+        self.comm.send(xs[0] if len(xs) == 1 else xs, self.peer_rank, self.peer_tag)
         return ()
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -75,4 +75,4 @@ def recv(
         ValueError: the rank is this one.
     """
     _, ys = Recv(communicator, rank, tag).communicate([], delegate_variable)
-    return tuple(ys) if force_tuple or len(ys) > 1 else ys[0]
+    return ys[0] if len(ys) == 1 and not force_tuple else tuple(ys)
