@@ -36,3 +36,9 @@ def persistent_arrays(model: Link) -> dict[str, Array]:
         for name, value in own_persistent(link).items()
         if isinstance(value, kinds)
     }
+
+
+def floating_persistent_arrays(model: Link) -> list[Array]:
+    """Those persistent arrays that hold floats, such as statistics, each once."""
+    found = (x for x in persistent_arrays(model).values() if x.dtype.kind == "f")
+    return list({id(x): x for x in found}.values())  # a link may have two names

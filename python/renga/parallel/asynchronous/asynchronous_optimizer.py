@@ -7,13 +7,11 @@ import functools
 from collections.abc import Iterator
 from typing import Any, Callable, TypeVar
 
-import numpy
-
 from renga.communicators import Communicator
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
-from renga.core.link.own_values import persistent_arrays
+from renga.core.link.own_values import floating_persistent_arrays
 from renga.core.link.traces import without_traces
 from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
@@ -257,7 +255,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         """
         packed = PackedParameters(self.target)
         own = packed.pack()
-        persistent = _persistent_arrays(self.target)
+        persistent = floating_persistent_arrays(self.target)
         kept = [x.copy() for x in persistent]
         try:
             packed.unpack(self._average())
@@ -289,9 +287,3 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._saved_optimizer.serialize(serializer)
         self._loaded = isinstance(serializer, Deserializer)
         self._model.has_loaded = self._loaded and self.t > 0
-
-
-def _persistent_arrays(model: Any) -> list[Array]:
-    values = persistent_arrays(model).values()
-    found = (x for x in values if isinstance(x, numpy.ndarray) and x.dtype.kind == "f")
-    return list({id(x): x for x in found}.values())  # a link may have two names

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy
-
 from renga.communicators import Communicator
 from renga.core.link import Link
-from renga.core.link.own_values import persistent_arrays
+from renga.core.link.own_values import floating_persistent_arrays
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -32,9 +30,5 @@ class AllreducePersistent(extension.Extension):
 
     def __call__(self, trainer: Trainer | None = None) -> None:
         """Averages them now."""
-        found: dict[str, list[numpy.ndarray]] = {}
-        for value in persistent_arrays(self.model).values():
-            if isinstance(value, numpy.ndarray) and value.dtype.kind == "f":
-                found.setdefault(value.dtype.str, []).append(value)
-        for arrays in found.values():
-            self.comm.all_reduce(arrays, "mean", out=arrays)
+        for array in floating_persistent_arrays(self.model):
+            self.comm.all_reduce(array, "mean", out=array)
