@@ -86,12 +86,12 @@ class DictSummary:
             weight: Any = 1
             if isinstance(value, tuple):
                 value, weight = as_array(value[0]), as_array(value[1])
-                if not _is_scalar(weight):
+                if not is_scalar(weight):
                     raise ValueError(
                         f"DictSummary: the weight of {key} is not a scalar"
                     )
             number: Any = as_array(value)
-            if _is_scalar(number):
+            if is_scalar(number):
                 self._summaries.setdefault(key, Summary()).add(number, weight)
 
     def compute_mean(self) -> dict[str, Any]:
@@ -124,7 +124,8 @@ class DictSummary:
             self._summaries[name].serialize(serializer["_summaries"][str(index)])
 
 
-def _is_scalar(value: Any) -> bool:
+def is_scalar(value: Any) -> bool:
+    """Whether an observed value is a number, or an array without axes."""
     return bool(numpy.isscalar(value)) or getattr(value, "ndim", None) == 0
 
 

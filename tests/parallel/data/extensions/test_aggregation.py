@@ -6,8 +6,10 @@ import pytest
 import renga
 import renga.links as L
 from renga import serializers
+from renga.communicators import local
 from renga.distributed import extensions, scatter_dataset
 from renga.iterators import SerialIterator
+from renga.parallel.data.extensions import rounds
 
 
 class Trainer:
@@ -97,6 +99,43 @@ def test_an_unfinished_aggregation_is_resumed(some_ranks):
 
     results = some_ranks(act)
     assert results == [len(results) / 2] * len(results)
+
+
+def test_an_unfinished_aggregation_of_arrays_is_resumed(some_ranks):
+    def act(comm):
+        def new():
+            return extensions.ObservationAggregator(
+                comm, "x", comm_trigger=(2, "iteration"), aggregator=np.sum
+            )
+
+        before, after = new(), new()
+        before(Trainer(1, x=np.array([comm.rank, 1])))
+        state = serializers.DictionarySerializer()
+        before.serialize(state)
+        after.serialize(serializers.NpzDeserializer(state.target))
+        trainer = Trainer(2, x=np.array([2, 3]))
+        after(trainer)
+        return trainer.observation["x"]
+
+    results = some_ranks(act)
+    size = len(results)
+    assert results == [6 * size + size * (size - 1) // 2] * size
+
+
+def test_a_rank_whose_training_has_ended_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(rounds, "_SECONDS", 0.01)
+
+    def act(comm):
+        aggregator = extensions.ObservationAggregator(comm, "x")
+        aggregator(Trainer(1, x=1.0))
+        if comm.rank > 0:
+            aggregator.finalize()
+            comm.recv_obj(0)
+        aggregator(Trainer(2, x=1.0))
+
+    expected = "got 2 times on rank 0 and 1 times on rank [12], where it has ended"
+    with pytest.raises(RuntimeError, match=expected):
+        local.run(act, ranks=3)
 
 
 def test_early_stopping_by_the_mean_of_all_ranks(some_ranks):

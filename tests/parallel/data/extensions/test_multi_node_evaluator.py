@@ -142,7 +142,7 @@ class Counting(renga.Chain):
     """Reports a pair with a weight of its own, and what is no scalar."""
 
     def forward(self, x):
-        renga.report({"ratio": (x.mean(), x.sum()), "all": x}, self)
+        renga.report({"ratio": (x.mean(), x.sum()), "all": x, "none": None}, self)
         renga.report({"large": F.max(x)}, self)
 
 

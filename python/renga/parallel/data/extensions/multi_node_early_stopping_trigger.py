@@ -44,7 +44,10 @@ class MultiNodeEarlyStoppingTrigger:
     def __call__(self, trainer: Trainer) -> bool:
         """Whether training should end."""
         self._aggregator(trainer)
-        return self._trigger(trainer)
+        ends = self._trigger(trainer)
+        if ends:
+            self._aggregator.finalize()
+        return ends
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the state of both parts."""

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-import numpy
-
 from renga.communicators import Communicator
+from renga.core.statistics import is_scalar
 from renga.core.variable import as_array
 from renga.extensions.evaluator import Evaluator
 from renga.parallel.data.datasets.shard import without_repeats
@@ -60,7 +59,7 @@ def weighted_sums(batches: Iterable[tuple[Mapping[str, object], float]]) -> Sums
     for observation, size in batches:
         for key, value in observation.items():
             value, weight = value if isinstance(value, tuple) else (value, size)
-            if numpy.ndim(as_array(value)) == 0:
+            if is_scalar(as_array(value)):
                 weight = float(as_array(weight))
                 pair = (weight * float(as_array(value)), weight)
                 terms.setdefault(key, []).append(pair)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy
 
+from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.serializer import AbstractSerializer, Deserializer, serialize_part
 from renga.core.variable import as_array
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike
@@ -48,6 +50,7 @@ class ObservationAggregator(extension.Extension):
         self.comm_trigger = get_trigger(comm_trigger)
         self.aggregator = aggregator or _mean
         self._observed: list[Any] = []
+        self._rounds = Rounds(type(self).__name__, comm)
 
     def __call__(self, trainer: Trainer) -> None:
         """Stores this rank's observation; if triggered, observes the aggregate."""
@@ -60,21 +63,27 @@ class ObservationAggregator(extension.Extension):
 
         Raises:
             Exception: any that the aggregator raises, on every rank.
+            RuntimeError: training has ended on another rank.
         """
         if self.original_key in trainer.observation:
             value = trainer.observation[self.original_key]
             self._observed.append(as_array(value))
         if not self.comm_trigger(trainer):
             return None
+        self._rounds.begin()
         gathered = self.comm.gather_obj(self._observed)
         self._observed = []
         outcome = None if gathered is None else CallOutcome(self.aggregator, gathered)
         return self.comm.bcast_obj(outcome).get()
 
+    def finalize(self) -> None:
+        """Tells the other ranks, which might wait for this one, that training ends."""
+        self._rounds.end()
+
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the observations since the last time, and the trigger."""
         serialize_part(self.comm_trigger, serializer, "comm_trigger")
-        values = numpy.array([float(value) for value in self._observed])
+        values = numpy.array([cuda.to_cpu(value) for value in self._observed])
         loads = isinstance(serializer, Deserializer)
         self._observed = list(serializer("observed", None if loads else values))
 

@@ -1,0 +1,65 @@
+"""What all ranks do together now and then in training, which may end on one earlier."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy
+
+from renga.communicators import Communicator, RankFailed
+
+_SECONDS = 1.0  # between two looks at whether training has ended on another rank
+
+
+class Rounds:
+    """Counts what the ranks do together, so that none waits for one that has ended.
+
+    Args:
+        name: of what they do, for the error.
+        comm: the ranks; all of them make one.
+    """
+
+    def __init__(self, name: str, comm: Communicator) -> None:
+        self._name = name
+        self._comm = comm
+        # Messages of its own: others of the communicator's do not mix with them.
+        self._notices = comm.split(0, comm.rank)
+        self._count = 0
+        self._ended: dict[int, int] = {}  # how often ranks have that have told so
+
+    def begin(self) -> None:
+        """Returns once every rank has called it as often as this one.
+
+        Raises:
+            RuntimeError: a rank has ended training before.
+        """
+        self._count += 1
+        work = self._comm.all_gather(numpy.array(self._count), wait=False)
+        while True:
+            try:
+                work.wait(_SECONDS)
+                return
+            except TimeoutError:
+                if work.error is not None:
+                    raise
+            self._check()
+
+    def _check(self) -> None:
+        with contextlib.suppress(RankFailed):  # all others have exited
+            while (found := self._notices.probe(timeout=0)) is not None:
+                count = self._notices.recv(found.source, found.tag)
+                self._ended[found.source] = int(count)
+        for rank, count in self._ended.items():
+            if count < self._count:
+                raise RuntimeError(
+                    f"{self._name}: expected all ranks to take part until training "
+                    f"ends on all of them, got {self._count} times on rank "
+                    f"{self._comm.rank} and {count} times on rank {rank}, where it "
+                    "has ended"
+                )
+
+    def end(self) -> None:
+        """Tells the other ranks that training has ended on this one."""
+        for rank in range(self._comm.size):
+            if rank != self._comm.rank:
+                self._notices.send(numpy.array(self._count), rank, wait=False)
