@@ -124,7 +124,7 @@ class DictSummary:
             self._summaries[name].serialize(serializer["_summaries"][str(index)])
 
 
-def is_scalar(value: Any) -> bool:
+def is_scalar(value: object) -> bool:
     """Whether an observed value is a number, or an array without axes."""
     return bool(numpy.isscalar(value)) or getattr(value, "ndim", None) == 0
 
