@@ -18,6 +18,11 @@ std::int64_t nanoseconds() {
 
 }  // namespace
 
+void Work::check_not_forked(const CollectiveContext& context) const {
+  require<std::runtime_error>(!is_forked(), context.call.op,
+                              ": this work belongs to the process that has forked this one");
+}
+
 bool Work::is_done() {
   try {
     return test();
@@ -28,13 +33,10 @@ bool Work::is_done() {
 
 TransferWork::TransferWork(CollectiveContext context, std::shared_ptr<Transport> transport,
                            std::vector<Array> arrays)
-    : context_(context),
-      transport_(std::move(transport)),
-      fork_count_(fork_count),
-      arrays_(std::move(arrays)) {}
+    : context_(context), transport_(std::move(transport)), arrays_(std::move(arrays)) {}
 
 TransferWork::~TransferWork() {
-  if (fork_count_ != fork_count) {
+  if (is_forked()) {
     // The thread, which does not exist here, may have been changing them.
     static_cast<void>(new Transfers(std::move(transfers_)));
     return;
@@ -86,14 +88,9 @@ InFlight::Poll TransferWork::poll() {
   return transfers_.size() == before ? Poll::unchanged : Poll::advanced;
 }
 
-void TransferWork::check_not_forked() const {
-  require<std::runtime_error>(fork_count_ == fork_count, context_.call.op,
-                              ": this message belongs to the process that has forked this one");
-}
-
 bool TransferWork::test() {
   if (complete_) return true;
-  check_not_forked();
+  check_not_forked(context_);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;  // another thread waits for it
   attempt([this] {
@@ -105,7 +102,7 @@ bool TransferWork::test() {
 
 void TransferWork::wait_without_gil(double timeout_seconds) {
   if (complete_) return;
-  check_not_forked();
+  check_not_forked(context_);
   const std::lock_guard lock(mutex_);
   CollectiveContext context = context_;
   context.timeout_seconds = timeout_seconds;
@@ -135,20 +132,24 @@ class WorkQueue::Job final : public Work {
     report.end = nanoseconds();
     report.messages += sent.messages();
     report.bytes += sent.bytes();
-    const std::lock_guard lock(mutex_);
     report_ = report;
     error_ = error;
+    const std::lock_guard lock(mutex_);
     done_ = true;
     changed_.notify_all();
   }
 
   bool test() override {
-    const std::lock_guard lock(mutex_);
+    if (!done_) {
+      check_not_forked(context_);  // its thread does not exist there
+      return false;
+    }
     if (error_) std::rethrow_exception(error_);
-    return done_;
+    return true;
   }
 
   void wait(double timeout_seconds) override {
+    if (test()) return;
     const GilRelease lend;
     Backoff backoff(context_.transport, timeout_seconds, true);
     while (!wait_briefly()) {
@@ -160,15 +161,12 @@ class WorkQueue::Job final : public Work {
     test();
   }
 
-  std::optional<Report> report() override {
-    const std::lock_guard lock(mutex_);
-    return report_;
-  }
+  std::optional<Report> report() override { return done_ ? report_ : std::nullopt; }
 
  private:
   bool wait_briefly() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return done_; });
+    return changed_.wait_for(lock, std::chrono::milliseconds(1), [this] { return done_.load(); });
   }
 
   CollectiveContext context_;
@@ -178,7 +176,7 @@ class WorkQueue::Job final : public Work {
   std::condition_variable changed_;
   std::exception_ptr error_;
   std::optional<Report> report_;
-  bool done_ = false;
+  std::atomic<bool> done_ = false;  // then nothing changes the members any more
 };
 
 WorkQueue::~WorkQueue() {

@@ -40,6 +40,15 @@ class Work {
   virtual void wait(double timeout_seconds) = 0;
   // A collective in the background has a report, once it is complete.
   virtual std::optional<Report> report() { return std::nullopt; }
+
+ protected:
+  // Whether the process was forked since: another thread may have been using the members.
+  bool is_forked() const { return fork_count_ != fork_count; }
+  // Throws if it was.
+  void check_not_forked(const CollectiveContext& context) const;
+
+ private:
+  int fork_count_ = fork_count;  // of the process when this was made
 };
 
 // Messages between two ranks. They advance inside test() and wait(), and on the progress thread of
@@ -65,12 +74,9 @@ class TransferWork final : public Work, private InFlight {
   template <class Run>
   void attempt(const Run& run);
   Poll poll() override;
-  // Throws in a process forked since: another thread may have been using the members.
-  void check_not_forked() const;
 
   CollectiveContext context_;
   std::shared_ptr<Transport> transport_;
-  int fork_count_;  // of the process when this was made
   std::mutex mutex_;
   Transfers transfers_;
   std::vector<Array> arrays_;

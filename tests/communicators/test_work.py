@@ -1,5 +1,7 @@
 """Collectives and messages in the background."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -147,3 +149,50 @@ def test_what_follows_a_communication_is_computed_once_when_it_is_waited_for(ran
         for y in results:
             np.testing.assert_array_equal(y, 2 * (total + 1))
         assert calls == 1
+
+
+FORKED_WHILE_PENDING = """
+import os
+import signal
+import threading
+import numpy as np
+from renga.communicators import local
+
+forked = threading.Event()
+
+
+def in_child(work):
+    signal.alarm(60)
+    for ask in work.test, work.wait:
+        try:
+            ask()
+            return 1
+        except RuntimeError as error:
+            if "belongs to the process that has forked this one" not in str(error):
+                return 2
+    return 0
+
+
+def act(comm):
+    if comm.rank == 1:
+        forked.wait()
+        return comm.all_reduce(np.ones(3))
+    work = comm.all_reduce(np.ones(3), wait=False)
+    child = os.fork()
+    if child == 0:
+        os._exit(in_child(work))
+    status = os.waitpid(child, 0)[1]
+    forked.set()
+    assert status == 0, status
+    return work.wait()
+
+
+for sums in local.run(act, ranks=2):
+    np.testing.assert_array_equal(sums, 2)
+"""
+
+
+def test_a_forked_process_does_not_wait_for_a_collective_in_the_background():
+    command = [sys.executable, "-c", FORKED_WHILE_PENDING]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
