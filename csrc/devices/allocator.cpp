@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/guarded_blocks.h"
 #include "devices/large_blocks.h"
 #include "devices/sanitizers.h"
 #include "devices/streams.h"
@@ -273,8 +274,17 @@ DevicePools& pools_of(Device device) {
 // Takes a block of exactly `bytes`, without a lock and without statistics.
 void* block_of_system(std::size_t bytes) {
   void* block = nullptr;
-  if (posix_memalign(&block, kSmallest, bytes) == 0) return block;
+  if (kGuardsBlocks) {
+    block = take_guarded_block(bytes);
+  } else if (posix_memalign(&block, kSmallest, bytes) != 0) {
+    block = nullptr;
+  }
+  if (block != nullptr) return block;
   throw OutOfMemory("out of memory: asked for " + std::to_string(bytes) + " bytes");
+}
+
+void give_to_system(void* block, std::size_t bytes) noexcept {
+  kGuardsBlocks ? release_guarded_block(block, bytes) : std::free(block);
 }
 
 bool is_pooled(Device device) { return kReusesBlocks || !device.is_host(); }
@@ -288,7 +298,7 @@ void* allocate(std::size_t bytes, Device device) {
 
 void deallocate(void* block, std::size_t bytes, Device device) noexcept {
   if (device.is_meta()) return;
-  is_pooled(device) ? pools_of(device).give(block, bytes) : std::free(block);
+  is_pooled(device) ? pools_of(device).give(block, bytes) : give_to_system(block, bytes);
 }
 
 void release_memory_of_stream(void* stream, Device device) { pools_of(device).retire(stream); }

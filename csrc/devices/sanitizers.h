@@ -4,7 +4,13 @@
 
 namespace renga {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef RENGA_GUARDS
+inline constexpr bool kGuardsBlocks = true;
+#else
+inline constexpr bool kGuardsBlocks = false;
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(RENGA_GUARDS)
 inline constexpr bool kReusesBlocks = false;
 #else
 inline constexpr bool kReusesBlocks = true;
