@@ -1,6 +1,7 @@
 #include "devices/allocator.h"
 
 #include <malloc.h>
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
@@ -83,6 +84,9 @@ class Pool {
     return stats_.in_use > 0;
   }
 
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
   // Whether blocks stay in the cache when it is emptied.
   void keep(bool keeps) {
     const std::lock_guard lock(mutex_);
@@ -161,6 +165,8 @@ MemoryStats operator+(const MemoryStats& a, const MemoryStats& b) {
 class DevicePools {
  public:
   explicit DevicePools(Device device) : device_(device), main_(device) {}
+
+  Pool& main() { return main_; }
 
   void* take(std::size_t bytes) {
     void* const stream = device_.is_host() ? nullptr : current_stream(device_.index);
@@ -270,6 +276,11 @@ DevicePools& pools_of(Device device) {
   if (!pools) pools = std::make_unique<DevicePools>(device);
   return *pools;
 }
+
+// A forked process would wait forever for a lock that another thread has: it has no other threads.
+void unlock_host() { pools_of(Device{}).main().unlock(); }
+[[maybe_unused]] const int registered =
+    pthread_atfork([] { pools_of(Device{}).main().lock(); }, &unlock_host, &unlock_host);
 
 // Takes a block of exactly `bytes`, without a lock and without statistics.
 void* block_of_system(std::size_t bytes) {
