@@ -79,7 +79,6 @@ RESHAPE = {
 }
 SCALE = {
     "axis": Field(1, default=1),
-    "num_axes": Field(2, default=1),
     "bias_term": Field(4, bool, False),
 }
 SLICE = {

@@ -45,7 +45,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
     position = 0
     while position < len(data):
         key, position = _varint(data, position)
-        wire_type, size = key & 7, 0
+        wire_type = key & 7
         if wire_type == _VARINT:
             value, position = _varint(data, position)
             yield key >> 3, wire_type, value

@@ -67,117 +67,158 @@ def max_pool(x, *window):
     return windows.pooled(x, numpy.max, *window, -numpy.inf)
 
 
+# Numbers of types of layers, and of their options in new and in old files.
+OLD = {
+    "Concat": (3, 104, 9),
+    "Convolution": (4, 106, 10),
+    "Deconvolution": (39, 106, 10),
+    "Dropout": (6, 108, 12),
+    "Eltwise": (25, 110, 24),
+    "InnerProduct": (14, 117, 17),
+    "LRN": (15, 118, 18),
+    "Pooling": (17, 121, 19),
+    "ReLU": (18, 123, 30),
+    "Sigmoid": (19, 0, 0),
+    "Slice": (33, 126, 31),
+    "Softmax": (20, 125, 39),
+}
 # Convolutions: 1 outputs, 2 bias, 3 pad, 4 kernel, 5 groups, 6 stride, 9 … 14 by axis.
 CASES = {
     "convolution": (
-        layer(
-            "Convolution", blobs=(W, B), p106=message((1, 6), (3, 1), (4, 3), (6, 2))
+        dict(
+            kind="Convolution",
+            blobs=(W, B),
+            p106=message((1, 6), (3, 1), (4, 3), (6, 2)),
         ),
         lambda x: windows.convolution(x, W, B, 2, 1),
     ),
     "convolution by axis": (
-        layer(
-            "Convolution",
+        dict(
+            kind="Convolution",
             blobs=(W[..., :2], B),
             p106=message((1, 6), (9, 1), (10, 0), (11, 3), (12, 2), (13, 1), (14, 2)),
         ),
         lambda x: windows.convolution(x, W[..., :2], B, (1, 2), (1, 0)),
     ),
     "convolution in groups": (
-        layer(
-            "Convolution",
+        dict(
+            kind="Convolution",
             blobs=(W[:, :2],),
             p106=message((1, 6), (2, 0), (4, 3), (5, 2), (18, 2)),
         ),
         lambda x: windows.convolution(x, W[:, :2], groups=2, dilate=2),
     ),
     "deconvolution": (
-        layer(
-            "Deconvolution",
+        dict(
+            kind="Deconvolution",
             blobs=(W[:4], B[:4]),
             p106=message((1, 4), (3, 1), (4, 3), (6, 2)),
         ),
         lambda x: windows.deconvolution(x, W[:4], B[:4], 2, 1),
     ),
     "inner product": (
-        layer("InnerProduct", blobs=(FC, B[:3]), p117=message((1, 3))),
+        dict(kind="InnerProduct", blobs=(FC, B[:3]), p117=message((1, 3))),
         lambda x: x.reshape(2, -1) @ FC.T + B[:3],
     ),
     "max pooling": (
-        layer("Pooling", p121=message((1, 0), (2, 2), (3, 2))),
+        dict(kind="Pooling", p121=message((1, 0), (2, 2), (3, 2))),
         lambda x: max_pool(
             numpy.pad(x, ((0, 0),) * 3 + ((0, 1),), mode="edge"), 2, 2, 0
         ),
     ),
     "average pooling": (
-        layer("Pooling", p121=message((1, 1), (5, 3), (6, 3), (7, 2), (8, 2), (4, 1))),
+        dict(
+            kind="Pooling", p121=message((1, 1), (5, 3), (6, 3), (7, 2), (8, 2), (4, 1))
+        ),
         lambda x: pooled(x, lambda x, n: x.sum((2, 3)) / n, 3, 2, 1),
     ),
     "global pooling": (
-        layer("Pooling", p121=message((1, 1), (12, 1))),
+        dict(kind="Pooling", p121=message((1, 1), (12, 1))),
         lambda x: x.mean((2, 3), keepdims=True),
     ),
     "response normalization": (
-        layer("LRN", p118=message((1, 3), (2, 0.5), (3, 0.75), (5, 2.0))),
+        dict(kind="LRN", p118=message((1, 3), (2, 0.5), (3, 0.75), (5, 2.0))),
         lambda x: lrn(x, 3, 2, 0.5, 0.75),
     ),
-    "relu": (layer("ReLU"), lambda x: numpy.maximum(x, 0)),
+    "relu": (dict(kind="ReLU"), lambda x: numpy.maximum(x, 0)),
     "leaky relu": (
-        layer("ReLU", p123=message((1, 0.25))),
+        dict(kind="ReLU", p123=message((1, 0.25))),
         lambda x: numpy.where(x > 0, x, x / 4),
     ),
-    "sigmoid": (layer("Sigmoid"), lambda x: 1 / (1 + numpy.exp(-x))),
-    "softmax": (layer("Softmax"), softmax),
+    "sigmoid": (dict(kind="Sigmoid"), lambda x: 1 / (1 + numpy.exp(-x))),
+    "softmax": (dict(kind="Softmax"), softmax),
     "concatenation": (
-        layer("Concat", bottom=("x", "z"), p104=message((2, 2))),
+        dict(kind="Concat", bottom=("x", "z"), p104=message((2, 2))),
         lambda x: numpy.concatenate([x, Z], 2),
     ),
     "concatenation along the old axis": (
-        layer("Concat", bottom=("x", "z"), p104=message((1, 2))),
+        dict(kind="Concat", bottom=("x", "z"), p104=message((1, 2))),
+        lambda x: numpy.concatenate([x, Z], 2),
+    ),
+    "concatenation along both axes": (
+        dict(kind="Concat", bottom=("x", "z"), p104=message((1, 3), (2, 2))),
         lambda x: numpy.concatenate([x, Z], 2),
     ),
     "product": (
-        layer("Eltwise", bottom=("x", "z"), p110=message((1, 0))),
+        dict(kind="Eltwise", bottom=("x", "z"), p110=message((1, 0))),
         lambda x: x * Z,
     ),
-    "sum": (layer("Eltwise", bottom=("x", "z")), lambda x: x + Z),
+    "sum": (dict(kind="Eltwise", bottom=("x", "z")), lambda x: x + Z),
     "sum with coefficients": (
-        layer("Eltwise", bottom=("x", "z"), p110=message((2, 2.0), (2, -1.0))),
+        dict(kind="Eltwise", bottom=("x", "z"), p110=message((2, 2.0), (2, -1.0))),
         lambda x: 2 * x - Z,
     ),
     "maximum": (
-        layer("Eltwise", bottom=("x", "z"), p110=message((1, 2))),
+        dict(kind="Eltwise", bottom=("x", "z"), p110=message((1, 2))),
         lambda x: numpy.maximum(x, Z),
     ),
     "slice": (
-        layer("Slice", top=("y0", "y"), p126=message((3, 2), (2, 4))),
+        dict(kind="Slice", top=("y0", "y"), p126=message((3, 2), (2, 4))),
         lambda x: x[:, :, 4:],
     ),
     "slice in equal parts": (
-        layer("Slice", top=("y0", "y")),
+        dict(kind="Slice", top=("y0", "y")),
         lambda x: x[:, 2:],
     ),
     "scale": (
-        layer("Scale", blobs=(C, MEAN), p142=message((4, 1))),
+        dict(kind="Scale", blobs=(C, MEAN), p142=message((4, 1))),
         lambda x: x * channels(C) + channels(MEAN),
     ),
     "scale by another blob": (
-        layer("Scale", bottom=("x", "c")),
+        dict(kind="Scale", bottom=("x", "c")),
         lambda x: x * channels(C),
     ),
     "batch normalization": (
-        layer(
-            "BatchNorm",
+        dict(
+            kind="BatchNorm",
             blobs=(2 * MEAN, 2 * VARIANCE, [2.0]),
             p139=message((1, 1), (3, 0.5)),
         ),
         lambda x: (x - channels(MEAN)) / numpy.sqrt(channels(VARIANCE) + 0.5),
     ),
     "reshape": (
-        layer("Reshape", p133=message((1, message((1, 0), (1, -1), (1, 5))))),
+        dict(kind="Reshape", p133=message((1, message((1, 0), (1, -1), (1, 5))))),
         lambda x: x.reshape(2, 24, 5),
     ),
-    "dropout": (layer("Dropout"), lambda x: x),
+    "dropout": (dict(kind="Dropout"), lambda x: x),
+    "response normalization by default": (
+        dict(kind="LRN"),
+        lambda x: lrn(x, 5, 1, 1, 0.75),
+    ),
+    "pooling by default": (
+        dict(kind="Pooling", p121=message((2, 2))),
+        lambda x: max_pool(x, 2, 1, 0),
+    ),
+    "scale of rows": (
+        dict(kind="Scale", blobs=(numpy.arange(6.0),), p142=message((1, 2))),
+        lambda x: x * numpy.arange(6)[:, None],
+    ),
+    "batch normalization by default": (
+        dict(
+            kind="BatchNorm", blobs=(MEAN, 1e-5 * VARIANCE, [1.0]), p139=message((1, 1))
+        ),
+        lambda x: (x - channels(MEAN)) / numpy.sqrt(1e-5 * (channels(VARIANCE) + 1)),
+    ),
     "one after the other": (
         layer("ReLU", "a", ("x",), ("x",))
         + layer("Split", "b", ("x",), ("p", "q"))
@@ -188,22 +229,33 @@ CASES = {
         layer("Data", "data", (), ("x",)) + layer("ReLU"),
         lambda x: numpy.maximum(x, 0),
     ),
-    "old convolution": (
-        old_layer(4, blobs=(W, B), p10=message((1, 6), (4, 3))),
-        lambda x: windows.convolution(x, W, B),
-    ),
-    "old inner product": (
-        old_layer(14, blobs=(FC, B[:3]), p17=message((1, 3))),
-        lambda x: x.reshape(2, -1) @ FC.T + B[:3],
-    ),
-    "old relu": (old_layer(18), lambda x: numpy.maximum(x, 0)),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_layer(load, name):
-    file, reference = CASES[name]
-    net = load(file)
+    layers, reference = CASES[name]
+    check(
+        load(layer(**layers) if isinstance(layers, dict) else layers), name, reference
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, (layers, _) in CASES.items()
+        if isinstance(layers, dict) and layers["kind"] in OLD
+    ],
+)
+def test_layer_of_an_old_file(load, name):
+    options, reference = CASES[name]
+    kind, new, old = OLD[options["kind"]]
+    renamed = {k.replace(f"p{new}", f"p{old}"): v for k, v in options.items()}
+    check(load(old_layer(**{**renamed, "kind": kind})), name, reference)
+
+
+def check(net, name, reference):
     inputs = {"x": X.astype("f"), "z": Z.astype("f"), "c": C.astype("f")}
     with renga.using_config("train", name != "dropout" and "batch" in name):
         (y,) = net(inputs, ["y"])

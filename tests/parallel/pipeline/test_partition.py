@@ -5,9 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+import renga
+import renga.links as L
 from renga.parallel.pipeline.measurement import (
     Segment,
     SegmentCosts,
+    measure,
     memory_seconds_per_byte,
 )
 from renga.parallel.pipeline.partition import partition
@@ -93,6 +96,16 @@ def test_given_cuts_and_the_table():
     assert "/a to /b" in text and "6.50 ms" not in text
     assert text.count("2.00 ms  2.00 ms   2.00 ms  0.50 ms") == 2
     assert "1.00 times the mean" in text
+
+
+@pytest.mark.parametrize(("least", "links"), [(1, "ba"), (2, "ba"), (3, "bac")])
+def test_links_that_are_not_used_are_segments_where_more_are_wanted(least, links):
+    model = renga.Chain(**{name: L.Linear(2, 2) for name in "abcd"})
+    x = np.ones((1, 2), "f")
+    costs = measure(model, lambda x: model.a(model.b(x)), (x,), least=least)
+    assert [segment.link for segment in costs.segments] == [
+        f"/{name}" for name in links
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 import dataclasses
 import io
+import itertools
 import json
+import types
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import renga
 import renga.links as L
 from renga import planning
 from renga.communicators import local
-from renga.parallel.plan import costs, layers
+from renga.parallel.plan import costs, device, layers
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import Graph
 
@@ -98,6 +100,15 @@ class Tokens(renga.Chain):
 
     def forward(self, x):
         return self.f(x, n_batch_axes=2)
+
+
+def test_a_device_computes_and_copies_as_much_as_it_did_in_a_second(monkeypatch):
+    seconds = itertools.count()
+    clock = types.SimpleNamespace(perf_counter=lambda: next(seconds))
+    monkeypatch.setattr(device, "time", clock)
+    monkeypatch.setattr(device.F, "matmul", lambda a, b: None)
+    found, spread = local.run(device.measured_device, ranks=1)[0]
+    assert (found.flops, found.bandwidth, spread) == (2 * 1024**3, 2 * 2**26, 0)
 
 
 def test_products_of_tokens_are_measured_for_each_split():

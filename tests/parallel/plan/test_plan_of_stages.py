@@ -200,6 +200,18 @@ def test_stages_of_shared_links_and_parameters(case):
             np.testing.assert_allclose(x_found, expected[path], 1e-9, 1e-12)
 
 
+def test_memory_of_a_stage():
+    """Weights, gradients and moments, and inputs that wait for their gradients."""
+    links = [L.Linear(4, 50), F.tanh, L.Linear(50, 3)]
+    traced = TracedModel(renga.Sequential(*links), (np.zeros((8, 4), "f"),))
+    cluster = planning.Cluster(2, simulated.Machine(2), False)
+    steps = stage_steps(traced, cluster, Costs(Device(1e9, 1e9)))
+    assert [step.micro_batches for step in steps] == [2, 4, 8]
+    for step in steps:
+        first = 3 * 4 * (5 * 50) + 2 * 2 * 4 * 50 * 8 / step.micro_batches
+        assert step.memory == first
+
+
 def test_a_cut_at_another_name_of_a_link():
     def act(comm):
         model = Shared("a again c d".split())

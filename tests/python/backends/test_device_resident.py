@@ -63,6 +63,20 @@ def test_override_of_to_device_is_refused():
     assert chain.from_chx() is chain
 
 
+def test_a_method_of_a_link_is_called_once():
+    class Own(Part):
+        moves = 0
+
+        def to_cpu(self):
+            self.moves += 1
+            return super().to_cpu()
+
+    own = Own().to_cpu()
+    assert own.moves == 1
+    Chain(own=own, other=Part()).to_cpu()
+    assert own.moves == 2
+
+
 @pytest.mark.parametrize("move", ["to_gpu", "to_chx", "to_intel64"])
 def test_devices_that_are_not_there(move):
     if move == "to_gpu" and renga.backends.cuda.available:

@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import renga
-from renga import configuration
+from renga import _core, configuration
 
 # Chainer 7.8.1 answers this to config.show() without any environment variable.
 DEFAULTS = {
@@ -194,6 +194,25 @@ def test_a_backward_pass_records_only_for_another_one(again):
     y.backward(enable_double_backprop=again)
     assert node.seen == [again, True, again]
     assert renga.config.enable_backprop
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "of_core"),
+    [
+        ("train", (False, True), "training"),
+        ("use_cudnn", ("never", "always"), "cudnn"),
+        ("dtype", ("float32", renga.mixed_bfloat16), "bfloat16_activations"),
+    ],
+)
+def test_the_core_follows(name, values, of_core):
+    for config, core in (
+        (renga.global_config, _core.process_settings),
+        (renga.config, _core.thread_settings),
+    ):
+        for value, expected in zip(values, (False, True)):
+            with renga.using_config(name, value, config):
+                assert getattr(core, of_core) is expected
+    assert getattr(_core.thread_settings, of_core) is None
 
 
 @pytest.mark.parametrize("config", [renga.config, renga.global_config])

@@ -1,6 +1,7 @@
 """Transforms of batches against loops over images and pixels."""
 
 import colorsys
+import inspect
 
 import numpy
 import pytest
@@ -144,6 +145,20 @@ def test_colours_of_single_pixels():
 def test_no_jitter_is_the_identity():
     x = images(2, 3, 4, 4)
     numpy.testing.assert_allclose(transforms.ColorJitter()(x), x, atol=1e-6)
+
+
+def test_defaults_are_those_of_torchvision_and_the_papers():
+    def defaults(transform):
+        signature = inspect.signature(transform)
+        return {name: p.default for name, p in signature.parameters.items()}
+
+    crop = {"scale": (0.08, 1), "ratio": (3 / 4, 4 / 3)}
+    assert defaults(transforms.RandomResizedCrop).items() >= crop.items()
+    erasing = {"p": 0.5, "scale": (0.02, 0.33), "ratio": (0.3, 3.3), "value": 0}
+    assert defaults(transforms.RandomErasing) == erasing
+    assert defaults(transforms.RandomHorizontalFlip) == {"p": 0.5}
+    assert defaults(transforms.RandomCrop)["pad"] == 0
+    assert defaults(transforms.Mixup)["alpha"] == 0.2
 
 
 @pytest.mark.parametrize("seed", range(8))  # some mix an example with itself
