@@ -46,25 +46,25 @@ def made(name, comm, *models):
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_a_loss_has_rank_0s_model_of_another_optimizer(name):
+def test_a_loss_has_rank_0s_models_of_other_optimizers(name):
     def act(comm):
-        first, second = Factor(1.0 + comm.rank), Factor(3.0 + comm.rank)
-        optimizers = made(name, comm, first, second)
+        models = first, *others = [Factor(x + comm.rank) for x in (1.0, 3.0, 2.0)]
+        optimizers = made(name, comm, *models)
         seen = []
 
         def loss():
-            seen.append(float(second.w.array[0]))
-            return F.sum(second(first(np.ones(1))))
+            seen.append([float(other.w.array[0]) for other in others])
+            return F.sum(others[1](others[0](first(np.ones(1)))))
 
         optimizers[0].update(loss, samples=1)
         for optimizer in optimizers:
             optimizer.join()
-        return seen[0], float(first.w.array[0]), float(second.w.array[0])
+        return [*seen[0], *(float(model.w.array[0]) for model in models)]
 
     # A step of 0.1 from 1; elastic averaging pulls it back by 0.9 / 2 of the way.
-    moved = 1 - 0.1 * 3 * (0.55 if name == "elastic averaging" else 1)
+    moved = 1 - 0.1 * 6 * (0.55 if name == "elastic averaging" else 1)
     for found in local.run(act, ranks=2):
-        np.testing.assert_allclose(found, (3.0, moved, 3.0), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found, (3, 2, moved, 3, 2), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -32,6 +32,13 @@ def test_counts(dtype, extra, ignore):
         assert float(found.array) == pytest.approx(right / counted, rel=1e-3)
 
 
+@pytest.mark.parametrize("accuracy", [F.accuracy, ON_DEVICES])
+def test_a_single_sample(accuracy):
+    y = renga.Variable(numpy.array([[0, 2, 1]], "f"))
+    found = [float(accuracy(y, numpy.array([label]), None).array) for label in range(3)]
+    assert found == [0, 1, 0]
+
+
 def test_no_samples_to_count():
     y, t = numpy.ones((2, 3), "f"), numpy.array([1, 1])
     assert F.accuracy(y, t, ignore_label=1).array == 0
