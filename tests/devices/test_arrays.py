@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 
 import numpy
@@ -119,6 +120,20 @@ def test_operators_take_numbers_and_arrays_of_the_device(kind):
         (renga.Variable(on_device(numpy.arange(5))) / 2, numpy.arange(5) / 2),
     ]:
         numpy.testing.assert_allclose(got.array.get(), expected, rtol=1e-5)
+
+
+def test_operators_of_arrays(kind):
+    x, y = random(3, 4), random(4) + 3
+    a, b = on_device(x), on_device(y)
+    for got, expected in [
+        *((a + b, x + y), (a - b, x - y), (a * b, x * y), (a / b, x / y)),
+        *((3 + a, 3 + x), (3 - a, 3 - x), (3 * a, 3 * x), (3 / b, 3 / y), (-a, -x)),
+    ]:
+        numpy.testing.assert_allclose(got.get(), expected, rtol=1e-5)
+    for change in (operator.iadd, operator.isub, operator.imul, operator.itruediv):
+        c = a.copy()
+        assert change(c, 3) is c
+        numpy.testing.assert_allclose(c.get(), change(x.copy(), 3), rtol=1e-5)
 
 
 def test_moving_there_and_back(kind):
