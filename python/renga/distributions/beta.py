@@ -121,11 +121,13 @@ class Dirichlet(Distribution):
         return F.sum(logs, axis=-1) - _log_multivariate_beta(self.alpha)
 
     def sample_n(self, n: int) -> Variable:
-        drawn = self._draw(
-            self.xp.random.gamma, n, self.alpha.dtype, self.alpha.array, 1.0
-        )
+        *batch, fractions = self.alpha.shape
+        # Those of one distribution after the other, as ``dirichlet`` draws them.
+        alpha = self.alpha.array[..., None, :]
+        drawn = self.xp.random.gamma(alpha, 1.0, (*batch, n, fractions))
         drawn /= drawn.sum(axis=-1, keepdims=True)
-        return Variable(drawn)
+        drawn = self.xp.moveaxis(drawn, -2, 0)
+        return Variable(drawn.astype(self.alpha.dtype))
 
 
 @register_kl(Dirichlet, Dirichlet)

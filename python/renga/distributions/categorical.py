@@ -75,12 +75,15 @@ def finite(log_p: Variable) -> Variable:
 
 
 def draw_classes(p: Variable, n: int) -> Array:
-    """``n`` classes for each distribution, along a new first axis."""
+    """``n`` classes for each distribution, along a new first axis.
+
+    They are those of ``choice``, called for one distribution after the other.
+    """
     xp = backend.get_array_module(p)
     bounds = xp.cumsum(p.array.astype("d"), axis=-1)
-    noise = xp.random.uniform(size=(n, *p.shape[:-1], 1))
-    # The last bound may be below 1 by rounding.
-    return (noise >= bounds[..., :-1]).sum(axis=-1)
+    bounds /= bounds[..., -1:]  # the last may differ from 1 by rounding
+    noise = xp.moveaxis(xp.random.uniform(size=(*p.shape[:-1], n)), -1, 0)
+    return (noise[..., None] >= bounds).sum(axis=-1)
 
 
 @register_kl(Categorical, Categorical)

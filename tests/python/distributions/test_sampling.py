@@ -43,6 +43,18 @@ def test_frequencies_of_classes():
         assert scipy.stats.chisquare(count, 4000 * row).pvalue > 1e-3
 
 
+def test_numpy_draws_the_same_from_the_same_seed():
+    p = numpy.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    numpy.random.seed(0)
+    classes = [numpy.random.choice(3, 5, p=row) for row in p]
+    fractions = [numpy.random.dirichlet(row, 5) for row in p]
+    numpy.random.seed(0)
+    drawn = D.Categorical(p).sample(5).array
+    numpy.testing.assert_array_equal(drawn, numpy.stack(classes, 1))
+    drawn = D.Dirichlet(p).sample(5).array
+    numpy.testing.assert_allclose(drawn, numpy.stack(fractions, 1), rtol=1e-12)
+
+
 def test_multivariate_samples():
     numpy.random.seed(0)
     tril = numpy.array([[1.0, 0, 0], [0.5, 2, 0], [-1, 0.3, 0.7]])
