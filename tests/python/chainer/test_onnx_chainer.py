@@ -231,6 +231,24 @@ def test_converters_of_the_program():
     assert {o.domain: o.version for o in proto.opset_import} == {"": 21, "own": 3}
 
 
+def test_tensors_of_converters():
+    factors = np.arange(8, dtype="f")
+
+    def times_factors(params):
+        for given in (factors, renga.Variable(factors)):
+            tensor = onnx_chainer.convert_parameter(given, params.context)
+            np.testing.assert_array_equal(onnx.numpy_helper.to_array(tensor), factors)
+        names = [*params.input_names, tensor.name]
+        yield onnx.helper.make_node("Mul", names, params.output_names)
+        with pytest.raises(ValueError, match="convert_parameter: expected an array"):
+            onnx_chainer.convert_parameter([1.0], params.context)
+
+    given = {"Double": times_factors}
+    model = lambda x: Double().apply((x,))[0]  # noqa: E731
+    proto = onnx_chainer.export(model, X, external_converters=given)
+    np.testing.assert_array_equal(computed(proto, X)[0], X * factors)
+
+
 def test_files(net, tmp_path):
     path = tmp_path / "net.onnx"
     file = io.BytesIO()

@@ -184,6 +184,7 @@ def test_get_trigger():
     [
         (lambda: get_trigger(3), TypeError),
         (lambda: get_trigger((3,)), TypeError),
+        (lambda: get_trigger(("a", 3)), ValueError),
         (lambda: triggers.IntervalTrigger(1, "day"), ValueError),
         (lambda: triggers.IntervalTrigger(0, "epoch"), ValueError),
         (lambda: triggers.ManualScheduleTrigger(1, "day"), ValueError),

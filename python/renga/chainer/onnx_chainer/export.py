@@ -9,6 +9,7 @@ from typing import IO, Any, Callable
 
 import numpy
 
+from renga.backends import cuda
 from renga.chainer.function_classes.creators import seen_as_one
 from renga.chainer.onnx_chainer.graph import (
     ARRAY,
@@ -18,7 +19,8 @@ from renga.chainer.onnx_chainer.graph import (
 )
 from renga.chainer.onnx_chainer.onnx_helper import cleanse_param_name
 from renga.core import configuration
-from renga.core.variable import Variable
+from renga.core.backend import get_array_types
+from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.comparison import constants_of, structure_of
 from renga.exporters.onnx.recording import (
@@ -117,6 +119,27 @@ def export(
     _check(proto, external_converters, external_opset_imports)
     _save(proto, filename, save_text)
     return (proto, *_named(model, args, proto, train)) if return_named_inout else proto
+
+
+def convert_parameter(parameter: object, context: Any) -> Any:
+    """An ``onnx.TensorProto`` of an array or a Variable, which the graph has, too.
+
+    Converters call it with the ``context`` of their ``FunctionConverterParams``. The
+    name of the tensor is that of the constant in the graph.
+
+    Raises:
+        ValueError: another type.
+    """
+    import onnx
+
+    array: Any = as_array(parameter)
+    if not isinstance(array, get_array_types()):
+        raise ValueError(
+            "convert_parameter: expected an array or a Variable, "
+            f"got {type(parameter).__name__}"
+        )
+    array = cuda.to_cpu(array)
+    return onnx.numpy_helper.from_array(array, context.get_name(array))
 
 
 def _roi_pooling(params: FunctionConverterParams) -> Iterator[Any]:

@@ -21,10 +21,10 @@ class IntervalTrigger:
     """
 
     def __init__(self, period: float, unit: str) -> None:
+        self._progress = Progress(unit, "IntervalTrigger")
         check_number("IntervalTrigger: period", period)
         if period <= 0:
             raise ValueError(f"IntervalTrigger: expected a period > 0, got {period}")
-        self._progress = Progress(unit, "IntervalTrigger")
         self.period = period
         self.unit = unit
         self.count: float = 0
