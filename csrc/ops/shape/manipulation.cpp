@@ -106,15 +106,19 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   return dtype;
 }
 
+// Returns a new variable, also of x's own shape.
+Variable in_shape(const Variable& x, const Shape& shape) {
+  Array y = reshape_view(x.array(), shape);
+  if (!y.defined()) y = reshape_view(contiguous(x.array()), shape);
+  return record("Reshape", y,
+                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+}
+
 }  // namespace
 
 Variable reshape(const Variable& x, const Shape& shape) {
-  const Shape &before = x.shape(), full = resolve(shape, x);
-  if (full == before) return x;
-  Array y = reshape_view(x.array(), full);
-  if (!y.defined()) y = reshape_view(contiguous(x.array()), full);
-  return record("Reshape", y,
-                {{x, [before = x.shape()](const Variable& gy) { return reshape(gy, before); }}});
+  if (shape == x.shape()) return x;
+  return in_shape(x, resolve(shape, x));
 }
 
 Variable transpose(const Variable& x, const std::optional<Axes>& order) {
@@ -167,7 +171,7 @@ Variable squeeze(const Variable& x, const std::optional<Axes>& removed) {
   for (int i = 0; i < x.ndim(); ++i) {
     if (removed ? !axes.contains(i) : x.shape(i) != 1) shape.push_back(x.shape(i));
   }
-  return reshape(x, shape);
+  return in_shape(x, shape);
 }
 
 Variable flatten(const Variable& x) { return reshape(x, {x.size()}); }

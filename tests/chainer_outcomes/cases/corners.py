@@ -161,6 +161,12 @@ gradient_check.check_backward(F.sqrt, np.ones(2), np.ones(2) * 2, dtype='d', rto
 gradient_check.check_double_backward(F.relu, np.ones(2), np.ones(2), np.ones(2), dtype='d')
 testing.assert_allclose(x(2), x(2) + 1e-3)
 testing.assert_warns(UserWarning, int)
+as_new(F.add, x(2, 3))
+as_new(F.flatten, x(3))
+as_new(F.squeeze, x(2, 3))
+as_new(lambda v: F.broadcast_to(v, (2, 3)), x(2, 3))
+as_new(lambda v: F.reshape(v, (-1, 3)), x(2, 3))
+as_new(lambda v: F.reshape(v, (2, 3)), x(2, 3))
 """
 
 ZERO = np.zeros(1)
@@ -176,6 +182,13 @@ def derivatives(f, *values):
 
 def x(*shape, dtype="f"):
     return np.arange(1, 1 + int(np.prod(shape)), dtype=dtype).reshape(shape)
+
+
+def as_new(function, value):
+    """Whether the result is another Variable, and whether it has a creator."""
+    v = V(value)
+    y = function(v)
+    return y is not v, y.creator is not None
 
 
 def debugged(run):

@@ -27,6 +27,8 @@ def add(*xs: ArrayLike) -> Variable:
     if len(xs) > 2 and len(dtypes) > 1:
         raise InvalidType(f"add: expected one dtype, got {[str(d) for d in dtypes]}")
     check_arrays("add", xs[0])
+    if len(xs) == 1:
+        return _core.ops.identity(xs[0])
     y = as_variable(xs[0])
     for x in xs[1:]:
         y = y + x
