@@ -2,10 +2,46 @@
 
 #include "devices/allocator.h"
 #include "devices/meta.h"
+#include "python/interpreter.h"
 #include "python/variable.h"
 #include "tensor/extents.h"
 
 namespace renga::python {
+
+namespace {
+
+// Elements that are on their way into an array; a function of Python waits for them.
+class Arrival final : public Deferred {
+ public:
+  explicit Arrival(py::function wait) : Deferred(Array(), {}), wait_(std::move(wait)) {}
+  ~Arrival() override { python::release(wait_.release().ptr()); }
+
+ private:
+  void compute(const Array&) const override {
+    const GilAcquire lock;
+    wait_();
+  }
+
+  py::function wait_;
+};
+
+void await(const py::list& variables, const py::function& wait) {
+  const auto arrival = make_ref<Arrival>(wait);
+  for (const py::handle variable : variables) {
+    auto& body = variable.cast<VariableBody&>();
+    body.writable_array();
+    body.defer(arrival);
+  }
+}
+
+// The same elements in a storage of their own, which keeps the one of `x`.
+Array own_view(const Array& x) {
+  const auto bytes = static_cast<std::size_t>(x.size() * x.itemsize());
+  auto storage = make_ref<Storage>(x.data(), bytes, x.device(), [whole = x.storage()] {});
+  return {std::move(storage), x.data(), x.shape(), x.strides(), x.dtype()};
+}
+
+}  // namespace
 
 void bind_memory(py::module_& m) {
   m.def(
@@ -42,6 +78,12 @@ void bind_memory(py::module_& m) {
       [](py::handle array, const std::string& what) { writable_array(array, what.c_str()); },
       py::arg("array"), py::arg("what"),
       "Raises ValueError unless the core can write into the memory of an ndarray.");
+  m.def("await_arrays", &await, py::arg("variables"), py::arg("wait"),
+        "Has whatever reads the arrays of Variables call `wait()` before, once for all of them: "
+        "elements are being written to their memory until it returns.");
+  m.def("own_view", &own_view, py::arg("x"),
+        "A contiguous ndarray over the memory of another one. References to it and to views of it "
+        "are told from those to other parts of the memory (Variable.owns_array).");
   m.def("host_name", [] { return to_string(Device{}); });
   m.def(
       "device_names",

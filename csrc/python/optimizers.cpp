@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "devices/gil_release.h"
 #include "lazy/deferred.h"
 #include "optimizers/norms.h"
 #include "optimizers/prediction.h"
@@ -195,7 +196,18 @@ void bind_optimizers(py::module_& m) {
   RuleBinder binder{rules, entry, py::dict()};
   list_update_rules(binder);
   rules.attr("entries") = binder.entries;
-  py::class_<Update>(rules, "Update", "A deferred call of a rule.");
+  py::class_<Update>(rules, "Update", "A deferred call of a rule.")
+      .def_property_readonly(
+          "address",
+          [](const Update& update) { return reinterpret_cast<std::uintptr_t>(update.x.data()); },
+          "Where the numbers are that it updates.");
+  rules.def(
+      "apply",
+      [](const std::vector<Update>& updates) {
+        const GilRelease lend;
+        for (const Update& made : updates) made.apply(made.x, made.g, made.states.data());
+      },
+      py::arg("updates"), "Makes deferred calls of rules.");
   rules.def(
       "deferred_updates",
       [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
