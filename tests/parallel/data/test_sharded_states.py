@@ -1,17 +1,23 @@
 """Sharded optimizer states against whole ones: the same bits."""
 
+import collections
+import functools
 import io
+import threading
 
 import numpy as np
 import pytest
 
 import renga
-from renga import optimizer_hooks
+import renga.functions as F
+from renga import _core, optimizer_hooks
+from renga.communicators.work import Work
 from renga.distributed import create_multi_node_optimizer
 from renga.parallel.data import buckets
 from renga.parallel.data.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
+from renga.parallel.data.sharded_states.states import ShardedStates
 from tests.catalogue import OPTIMIZERS
 from tests.parallel.compression.nodes import Identity, make_compressed, on_nodes
 from tests.parallel.compression.test_training import both
@@ -23,6 +29,7 @@ from tests.parallel.data.training_steps import (
     own_samples,
     parameters,
     train,
+    train_only,
 )
 
 SHARDS = ["states", "gradients", "parameters"]
@@ -370,3 +377,88 @@ def test_arrays_that_the_program_refers_to_stay_and_others_move(some_ranks, shar
 
     for bases in some_ranks(run):
         assert all(base is not None for base in bases)
+
+
+class Late:
+    """A communicator whose collectives in the background happen when waited for."""
+
+    def __init__(self, comm, log):
+        self.comm, self.log = comm, log
+
+    def reduce_scatter(self, x, op, out, wait):
+        return self._later("mean", lambda: self.comm.reduce_scatter(x, op, out=out))
+
+    def all_gather(self, x, out, wait):
+        return self._later("gather", lambda: self.comm.all_gather(x, out=out))
+
+    def _later(self, name, run):
+        def act():
+            self.log.append(name)
+            return run()
+
+        return Work(None, functools.cache(act))
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Makes buckets small and late; gives what happens, by the communicator's rank."""
+    logs = collections.defaultdict(list)
+    lane, apply = ShardedStates.lane, _core.optimizers.apply
+    this = threading.local()
+
+    def late_lane(self, b):
+        this.log = logs[self._comm.rank]
+        return Late(lane(self, b), this.log)
+
+    def noted(updates):
+        this.log.append("update")
+        apply(updates)
+
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", 160)
+    monkeypatch.setattr(ShardedStates, "lane", late_lane)
+    monkeypatch.setattr(_core.optimizers, "apply", noted)
+    return logs
+
+
+@pytest.mark.parametrize("shard", ["states", "gradients"])
+@pytest.mark.parametrize("kind", [renga.optimizers.Adam, renga.optimizers.LAMB])
+def test_parameters_are_awaited_where_they_are_read(some_ranks, late, shard, kind):
+    def run(comm, shard):
+        comm = on_nodes(comm)
+        model, optimizer = make(comm, kind, shard=shard)
+        train(comm, model, optimizer, steps=[0, 1])
+        # Arrays, slices and Variables that see updates as of any parameter.
+        held = model.layers[0].W.array[1:], F.reshape(model.layers[2].W, (-1,))
+        late[comm.rank].clear()
+        train_only(comm, model, optimizer, 2)
+        row, flat = held[0].copy(), held[1].array.copy()
+        before = late[comm.rank].count("gather")
+        found = parameters(model)
+        gathers = late[comm.rank].count("gather")
+        return {**found, "row": row, "flat": flat}, before, gathers
+
+    for (expected, *_), (found, before, gathers) in zip(
+        some_ranks(run, None), some_ranks(run, shard)
+    ):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+        assert before < gathers or kind is renga.optimizers.LAMB
+
+
+@pytest.mark.parametrize("clips", [False, True])
+def test_a_bucket_is_updated_when_its_means_arrive(some_ranks, late, clips):
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make(comm, renga.optimizers.Adam, shard="states")
+        if clips:  # by the norm of all means
+            optimizer.add_hook(optimizer_hooks.GradientClipping(1.0))
+        train(comm, model, optimizer, steps=[0, 1])
+        log = late[comm.rank]
+        log.clear()
+        train_only(comm, model, optimizer, 2)
+        return [name for name in log if name != "gather"]
+
+    for log in some_ranks(run):
+        count = log.count("mean")
+        assert count > 2
+        assert log == (["mean"] if clips else ["mean", "update"]) * count

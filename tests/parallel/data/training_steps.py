@@ -63,10 +63,15 @@ def own_samples(comm, batch, counts=None):
 
 def train(comm, model, optimizer, steps=range(STEPS), external=False):
     """The parameters after steps on uneven numbers of samples."""
-    for x, t in zip(X[steps], T[steps]):
-        x, t = own_samples(comm, x, UNEVEN), own_samples(comm, t, UNEVEN)
-        update(model, optimizer, x, t, external)
+    for step in np.arange(STEPS)[steps]:
+        train_only(comm, model, optimizer, step, external)
     return parameters(model)
+
+
+def train_only(comm, model, optimizer, step, external=False):
+    """One step, after which nothing has read the parameters."""
+    x, t = own_samples(comm, X[step], UNEVEN), own_samples(comm, T[step], UNEVEN)
+    update(model, optimizer, x, t, external)
 
 
 def update(model, optimizer, x, t, external):

@@ -198,20 +198,21 @@ class BucketedReducer(Reducer):
             self._launch(weight)
         self._weight = weight
 
-    def _results(self) -> tuple[numpy.ndarray, list[Any]]:
-        """The flags, and of each bucket that was launched what its function returns."""
-        with span("wait for gradients", "waiting"):
-            flags = self._agreed_flags()
-            results = [means_of(work.wait()) for work, means_of in self._launched]
-        for b, (work, _) in enumerate(self._launched):
-            params = [self._params[i] for i in self._buckets[b]]
-            note_bucket(b, params, work, self._launch_times[b])
-        self._launched = []
-        self._trial.end()
-        return flags, results
+    def _arrived(self, b: int) -> Any:
+        """Waits for a bucket, in their order; what its function returns."""
+        work, means_of = self._launched[b]
+        means = means_of(work.wait())
+        params = [self._params[i] for i in self._buckets[b]]
+        note_bucket(b, params, work, self._launch_times[b])
+        if b == len(self._launched) - 1:
+            self._launched = []
+            self._trial.end()
+        return means
 
     def wait(self) -> bool:
-        flags, results = self._results()
+        with span("wait for gradients", "waiting"):
+            flags = self._agreed_flags()
+            results = [self._arrived(b) for b in range(len(self._launched))]
         means: dict[int, Any] = {}
         for bucket, found in zip(self._buckets, results):
             means.update(zip(bucket, found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -12,7 +12,10 @@ from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.parallel.data.bucketed_reducer import BucketedReducer
 from renga.parallel.data.overlap import OverlapTrial
-from renga.parallel.data.sharded_states.states import ShardedStates
+from renga.parallel.data.sharded_states.layout import Piece
+from renga.parallel.data.sharded_states.states import ShardedStates, part_of
+from renga.parallel.data.synchronization import SyncRequest
+from renga.parallel.data.tracing import span
 
 # Buckets that are not kept and wait for other ranks: their memory is bounded.
 _IN_FLIGHT = 2
@@ -23,7 +26,8 @@ class ScatterReducer(BucketedReducer):
 
     Buffers that are kept are reduced in place where the ranks share memory.
 
-    After ``wait`` the pieces of ``states`` have their gradients, and no parameter has.
+    After ``wait`` the pieces of ``states`` have their gradients, and no parameter has;
+    ``arrivals`` waits for the numbers.
 
     Args:
         comm: the communicator.
@@ -56,6 +60,10 @@ class ScatterReducer(BucketedReducer):
         else:
             self._trial = OverlapTrial(comm, choice=True)
 
+    def begin(self, request: SyncRequest, loss_scale: float | None = None) -> None:
+        super().begin(request, loss_scale)
+        self._rows: list[Array] = []  # this rank's of the buckets that were launched
+
     def _launch_next(self, weight: float) -> None:
         b = len(self._launched)
         if not self._flats and b >= _IN_FLIGHT:
@@ -68,25 +76,43 @@ class ScatterReducer(BucketedReducer):
             # The means are written in place, which is less than to write them anywhere
             # else.
             work = self._comm.all_reduce(flat, "mean", out=flat, wait=False)
-            self._launched.append((work, lambda flat: flat[self._comm.rank]))
-            return
-        row = layout.empty_row()
-        lane = self._states.lane(b)
-        work = lane.reduce_scatter(flat, "mean", out=row, wait=False)
-        self._launched.append((work, lambda row: row))
+            row = flat[self._comm.rank]
+        else:
+            row = layout.empty_row()
+            lane = self._states.lane(b)
+            work = lane.reduce_scatter(flat, "mean", out=row, wait=False)
+        self._launched.append((work, lambda _: row))
+        self._rows.append(row)
 
     def wait(self) -> bool:
-        flags, rows = self._results()
-        rests = {
+        """Gives the pieces their gradients, which :meth:`arrivals` waits for."""
+        with span("wait for gradients", "waiting"):
+            flags = self._agreed_flags()
+        self._rests = {
             i: packing.average(self._comm, [self._take(i, self._weight)])[0]
             for i in numpy.flatnonzero(flags == 2).tolist()
         }
-        for pieces, row in zip(self._states.own, rows):
+        for pieces, row in zip(self._states.own, self._rows):
             for piece, part in pieces:
-                mean: Any = row[piece.offset : piece.offset + piece.stop - piece.start]
-                if piece.param in rests:
-                    mean += rests[piece.param].reshape(-1)[piece.start : piece.stop]
                 used = flags[piece.param] or self._zero_fill
-                part.grad = mean.reshape(part.shape) if used else None
+                mean = _part_of(row, piece).reshape(part.shape)
+                part.grad = mean if used else None
                 part.loss_scale = self._loss_scale
         return True
+
+    def arrivals(self) -> Iterator[int]:
+        """Waits for the buckets in order; gives each when its means are there."""
+        for b in range(len(self._rows)):
+            with span("wait for gradients", "waiting"):
+                row = self._arrived(b)
+            for piece, _ in self._states.own[b]:
+                if piece.param in self._rests:
+                    mean: Any = _part_of(row, piece)
+                    mean += part_of(self._rests[piece.param], piece)
+            yield b
+
+
+def _part_of(row: Array, piece: Piece) -> Array:
+    """The elements of a piece in its rank's row."""
+    part: Array = row[piece.offset : piece.offset + piece.stop - piece.start]
+    return part

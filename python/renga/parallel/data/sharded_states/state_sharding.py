@@ -120,9 +120,11 @@ class StateSharding:
     def update(self, reducer: Reducer) -> None:
         """Updates by the mean gradients of a reducer."""
         assert self._states is not None
-        if not isinstance(reducer, ScatterReducer):
+        if isinstance(reducer, ScatterReducer):
+            self._states.update(reducer.arrivals())
+        else:
             self._states.take_slices()
-        self._states.update()
+            self._states.update()
 
     def require_own_graph(self, loss: Variable | None) -> None:
         """Raises RuntimeError for a loss whose graph has parameters without numbers."""

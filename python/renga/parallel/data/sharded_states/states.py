@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.communicators.work import Work
 from renga.core.link import Link
-from renga.core.optimizer import Optimizer
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
 from renga.core.types import Array
@@ -35,7 +38,12 @@ _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay
 
 
 class ShardedStates:
-    """Updates this rank's pieces of the parameters, then gathers all of them.
+    """Updates this rank's pieces of the parameters, and gathers all of them.
+
+    Between nodes, the pieces of a bucket are updated when their means arrive, while
+    those of others are on their way, and parameters are gathered while the next pass
+    computes: what reads one waits for its bucket. Where a hook or the optimizer reads
+    all gradients, all are there before.
 
     Update rules that work element by element update equal shares, which begin and end
     within parameters. Others, such as LAMB's, get whole parameters, and hooks that need
@@ -85,7 +93,11 @@ class ShardedStates:
             and comm.shares_memory()
             and all(param.xp is numpy for param in params)
         )
+        # Elsewhere ranks read each other's rows, or a stream of the device waits.
+        self._awaits = not self.in_windows and all(p.xp is numpy for p in params)
         self._lanes = _lanes_of(comm)
+        self._gathers: list[Work] = []  # of parameters, that may be in flight
+        weakref.finalize(self, _finish, self._gathers)
         self._allocate()
         # Arrays that the program holds, and their places in flat ones.
         self._copied: list[tuple[Parameter, Array]] = []
@@ -159,6 +171,8 @@ class ShardedStates:
             view[...] = param.array
             if is_held(param):
                 self._copied.append((param, view))
+            elif self._awaits:
+                param.array = _core.own_view(view)
             else:
                 param.array = view
 
@@ -187,17 +201,24 @@ class ShardedStates:
         """Whether the hooks, which may have changed, need no whole parameters."""
         return not self.cuts or is_elementwise(self._optimizer, self._params)
 
-    def update(self) -> None:
+    def update(self, arrivals: Iterable[int] | None = None) -> None:
         """Updates by the gradients of this rank's pieces, and clears all gradients.
+
+        Args:
+            arrivals: waits for gradients; gives each layout once all of its are there.
+                None: they are there.
 
         Raises:
             ValueError: if another optimizer was set up for some of the parameters.
         """
         require_own_rules("shard", self._optimizer)
+        _finish(self._gathers)
         self._adopt_arrays()
         self._adopt_rules()
         if self.cuts:
-            self._update_pieces()
+            self._update_pieces(
+                range(len(self.layouts)) if arrivals is None else arrivals
+            )
         else:
             own = list(self._link.params())
             with noise_of_rank_0(self._comm):
@@ -205,14 +226,44 @@ class ShardedStates:
         for param in (*self._link.params(), *self._params):
             param.grad = None
 
-    def _update_pieces(self) -> None:
-        target = self._optimizer.target
-        self._optimizer.target = self._link
+    def _update_pieces(self, arrivals: Iterable[int]) -> None:
+        optimizer, target = self._optimizer, self._optimizer.target
+        optimizer.target = self._link
         try:
-            self._optimizer.update(None)
+            if self._is_stepwise():
+                self._update_by_layout(arrivals)
+            else:
+                for _ in arrivals:
+                    pass
+                optimizer.update(None)
         finally:
-            self._optimizer.target = target
+            optimizer.target = target
         self._gather_all()
+
+    def _is_stepwise(self) -> bool:
+        """Whether a layout may be updated before the gradients of others are there.
+
+        Nothing but the update of a piece reads its gradient then. The first update
+        warns of gradients that are NaN.
+        """
+        optimizer = self._optimizer
+        is_ours = isinstance(optimizer, GradientMethod)
+        return self._awaits and is_ours and optimizer.t > 0 and optimizer.is_one_pass()
+
+    def _update_by_layout(self, arrivals: Iterable[int]) -> None:
+        """Updates the pieces of a layout when their gradients arrive."""
+        updates = _core.optimizers.deferred_updates(self._optimizer.update)
+        layout_of = {
+            _address(part.array): b
+            for b, row in enumerate(self.own)
+            for _, part in row
+            if part.size
+        }
+        by_layout: list[list[Any]] = [[] for _ in self.layouts]
+        for update in updates:
+            by_layout[layout_of.get(update.address, 0)].append(update)
+        for b in arrivals:
+            _core.optimizers.apply(by_layout[b])
 
     def _gather_all(self) -> None:
         """Gets other ranks' rows, after updates of whole parameters or of pieces."""
@@ -230,13 +281,18 @@ class ShardedStates:
                 own[...] = of_peer
             self._comm.barrier()  # nobody writes before all have read
             return
-        rank = self._comm.rank
-        works = [
-            self.lane(b).all_gather(flat[rank], out=flat, wait=False)
-            for b, flat in enumerate(self._flats)
-        ]
-        for work in works:
-            work.wait()
+        # The next pass begins with the parameters whose gradients come last.
+        for b in reversed(range(len(self.layouts))):
+            flat = self._flats[b]
+            work = self.lane(b).all_gather(flat[self._comm.rank], out=flat, wait=False)
+            self._gathers.append(work)
+        for layout, work in zip(reversed(self.layouts), self._gathers):
+            params = [self._params[i] for i in layout.indices]
+            # Whoever else refers to an array of theirs reads it without a wait.
+            if self._awaits and all(param.owns_array for param in params):
+                _core.await_arrays(params, work.wait)
+            else:
+                work.wait()
 
     def divide(self) -> None:
         """Drops what other ranks keep of the states."""
@@ -338,7 +394,15 @@ def _lanes_of(comm: Communicator) -> list[Communicator]:
     """
     if comm.inter_size == 1 or comm.is_simulated:
         return [comm]
-    return [comm, comm.split(0, comm.rank)]
+    return [comm.split(0, comm.rank), comm.split(0, comm.rank)]
+
+
+def _finish(works: list[Work]) -> None:
+    """Waits for works, and drops them. Their errors are those of who reads results."""
+    with contextlib.suppress(Exception):
+        for work in works:
+            work.wait()
+    works.clear()
 
 
 def _model_comms(params: Sequence[Parameter]) -> list[Any]:
