@@ -314,7 +314,9 @@ void run(const Problem& problem, const Epilogue& epilogue) {
                epilogue);
   }
   if (!onednn_supports(problem.x.dtype())) {
-    return in_float32(problem, [&](const Problem& wide) { run(wide, epilogue); });
+    in_float32(problem, [](const Problem& wide) { run(wide, {}); });
+    if (epilogue.pass) epilogue.pass(0, problem.y.size());
+    return;
   }
   if (problem.pass == Pass::weight_grad) return weight_grad(problem);
   if (epilogue.pass) return convolve_parts(problem, epilogue.pass);

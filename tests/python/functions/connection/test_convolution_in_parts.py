@@ -15,6 +15,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
+from renga._runtime.runtime_info import cpu
 from tests.threads import on_threads
 
 EPS = 2e-5
@@ -271,6 +272,18 @@ def test_what_has_a_graph_keeps_it():
     np.testing.assert_allclose(y.array, np.maximum(h, 0), 1e-4, 1e-4)
 
 
+def assert_same(found, expected, rounding=1e-5):
+    """That the bits are the same.
+
+    Without AVX-512, oneDNN's products round a row by its place among those that are
+    multiplied together: there the difference is rounding, relative to the largest.
+    """
+    if "avx512" in cpu():
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, 0, rounding * np.abs(expected).max())
+
+
 # Convolutions in a row: channels, kernel, stride, pad, groups of each. Images take more
 # than a core's own cache and are computed a few at a time.
 ROWS = {
@@ -334,7 +347,7 @@ def test_convolutions_of_some_images_after_others(name, step):
     y = row(function).array
     np.testing.assert_allclose(y, row.definition(expected), 1e-4, 1e-4)
     with renga.function_hooks.TimerHook():
-        np.testing.assert_array_equal(row(function).array, y)
+        assert_same(row(function).array, y)
 
 
 @pytest.mark.parametrize("axes, extent", [(1, 2048), (3, 14)])
@@ -343,7 +356,7 @@ def test_images_of_other_axes_some_after_others(axes, extent):
     y = row().array
     np.testing.assert_allclose(y, row.definition(), 1e-4, 1e-4)
     with renga.function_hooks.TimerHook():
-        np.testing.assert_array_equal(row().array, y)
+        assert_same(row().array, y)
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 8, 9])
@@ -360,7 +373,7 @@ def test_a_row_in_bfloat16():
     with renga.using_config("dtype", renga.mixed_bfloat16):
         y = row().array
         with renga.function_hooks.TimerHook():
-            np.testing.assert_array_equal(row().array, y)
+            assert_same(row().array, y, 2**-8)
     np.testing.assert_allclose(y.astype("d"), row.definition(), 0.1, 0.2)
 
 
