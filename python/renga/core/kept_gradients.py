@@ -35,8 +35,9 @@ def gradients_apart(
     Yields a list that has, after the block, the leaves to which it gave gradients, each
     with its own.
     """
-    kept, found = KeptGradients(), []
+    kept = KeptGradients()
     kept.keep(leaves)
+    found: list[tuple[Variable, Any]] = []
     for leaf in leaves:
         leaf.grad_var = None
     yield found

@@ -183,9 +183,13 @@ class AdaBound(Adam):
         eps: float = _DEFAULT["eps"],
         eta: float = _DEFAULT["eta"],
     ) -> None:
-        bounds = {"adabound": True, "final_lr": final_lr, "gamma": gamma}
-        moments = alpha, beta1, beta2, eps, eta
-        super().__init__(*moments, amsgrad=self._amsgrad, **bounds)
+        super().__init__(
+            *(alpha, beta1, beta2, eps, eta),
+            amsgrad=self._amsgrad,
+            adabound=True,
+            final_lr=final_lr,
+            gamma=gamma,
+        )
 
 
 class AMSBound(AdaBound):

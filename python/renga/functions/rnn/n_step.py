@@ -78,11 +78,17 @@ def _rnn(name: str, activation: str) -> Layer:
 
 
 def _rnn_layer(
-    f: str, w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, *options: Any
+    f: str,
+    w: Sequence[Any],
+    b: Sequence[Any],
+    x: Any,
+    h: Any,
+    lengths: list[int],
+    backwards: bool,
 ) -> tuple[Any, ...]:
     ops = _core.ops
     gate_inputs = ops.linear(x, w[0], ops.add(b[0], b[1]))
-    return ops.rnn_layer(gate_inputs, h, w[1], *options, f)
+    return ops.rnn_layer(gate_inputs, h, w[1], lengths, backwards, f)
 
 
 def n_step_gru(

@@ -71,7 +71,7 @@ class SampleRun(ParallelRun):
         split = create_groups(comm, data=groups, channel=comm.size // groups)
         return cls(comm, split.data, split.channel, stacked)
 
-    def shards(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def shards(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
         """This rank's samples of arrays."""
         samples = _samples("parallelize", inputs, self.data.size)
         own = as_slice(shard_range(samples, self.data.size, self.data.rank))

@@ -247,8 +247,9 @@ class ShardedStates:
         warns of gradients that are NaN.
         """
         optimizer = self._optimizer
-        is_ours = isinstance(optimizer, GradientMethod)
-        return self._awaits and is_ours and optimizer.t > 0 and optimizer.is_one_pass()
+        if not self._awaits or not isinstance(optimizer, GradientMethod):
+            return False
+        return optimizer.t > 0 and optimizer.is_one_pass()
 
     def _update_by_layout(self, arrivals: Iterable[int]) -> None:
         """Updates the pieces of a layout when their gradients arrive."""
