@@ -281,7 +281,9 @@ def assert_same(found, expected, rounding=1e-5):
     if "avx512" in cpu():
         np.testing.assert_array_equal(found, expected)
     else:
-        np.testing.assert_allclose(found, expected, 0, rounding * np.abs(expected).max())
+        np.testing.assert_allclose(
+            found, expected, 0, rounding * np.abs(expected).max()
+        )
 
 
 # Convolutions in a row: channels, kernel, stride, pad, groups of each. Images take more
