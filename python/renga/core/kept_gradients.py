@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 
@@ -29,7 +29,7 @@ class KeptGradients:
 @contextlib.contextmanager
 def gradients_apart(
     leaves: Sequence[Variable],
-) -> Iterator[list[tuple[Variable, Any]]]:
+) -> Iterator[list[tuple[Variable, Array]]]:
     """A block that begins without gradients, and leaves those of before as they are.
 
     Yields a list that has, after the block, the leaves to which it gave gradients, each
@@ -37,7 +37,7 @@ def gradients_apart(
     """
     kept = KeptGradients()
     kept.keep(leaves)
-    found: list[tuple[Variable, Any]] = []
+    found: list[tuple[Variable, Array]] = []
     for leaf in leaves:
         leaf.grad_var = None
     yield found
@@ -45,7 +45,7 @@ def gradients_apart(
     kept.give_back()
 
 
-def add_to_gradient(leaf: Variable, grad: Any) -> None:
+def add_to_gradient(leaf: Variable, grad: Array) -> None:
     """Adds an array, which the leaf may keep and change, to its gradient."""
     if leaf.grad is not None:
         grad += leaf.grad

@@ -9,6 +9,7 @@ from typing import Any
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.kept_gradients import add_to_gradient
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 
@@ -29,8 +30,10 @@ class OuterLeaves:
         self._flushes = flushes
         # By nodes, the gradients before the batch. Variables themselves are not kept: a
         # leaf that the program does not have after the batch needs no gradient.
-        self._before: dict[Any, Variable | None] = {}
-        self._seen: set[Any] = set()  # operands whose leaves have been noted
+        self._before: dict[_core.VariableNode, Variable | None] = {}
+        self._seen: set[_core.VariableNode] = (
+            set()
+        )  # operands whose leaves have been noted
 
     def note(self, operands: Sequence[Variable]) -> None:
         """Notes the leaves that the operands of a stage's call were computed of."""
@@ -43,7 +46,7 @@ class OuterLeaves:
                     if node.stage < 0 and node not in self._before:
                         self._note_leaf(node)
 
-    def _note_leaf(self, node: Any) -> None:
+    def _note_leaf(self, node: _core.VariableNode) -> None:
         self._before[node] = None
         if (leaf := _held(node)) is not None:
             self._before[node], leaf.grad_var = leaf.grad_var, None
@@ -93,10 +96,10 @@ class OuterLeaves:
                 add_to_gradient(leaf, total)
 
 
-def _held(node: Any) -> Variable | None:
+def _held(node: _core.VariableNode) -> Variable | None:
     """The leaf of a node if the program has it; a graph may have it alone."""
     return node.get_variable() if node.is_in_python else None
 
 
-def _gradient(leaf: Variable) -> Any:
+def _gradient(leaf: Variable) -> Array:
     return leaf.xp.zeros_like(leaf.array) if leaf.grad is None else leaf.grad
