@@ -279,7 +279,7 @@ DevicePools& pools_of(Device device) {
 
 // A forked process would wait forever for a lock that another thread has: it has no other threads.
 void unlock_host() { pools_of(Device{}).main().unlock(); }
-[[maybe_unused]] const int registered =
+[[maybe_unused]] const int has_locks_at_forks =
     pthread_atfork([] { pools_of(Device{}).main().lock(); }, &unlock_host, &unlock_host);
 
 // Takes a block of exactly `bytes`, without a lock and without statistics.

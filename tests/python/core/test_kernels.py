@@ -134,7 +134,16 @@ h = F.relu(F.batch_normalization(F.convolution_2d(x, W, pad=1), gamma, beta))
 np.random.seed(0)
 h = F.dropout(F.max_pooling_2d(F.tanh(h), 2), 0.3)
 F.sum(h * h).backward()
-np.savez(sys.argv[1], h=h.array, gx=x.grad, gW=W.grad)
+
+pixels, weights = rng.standard_normal((4, 50, 50, 24)), rng.standard_normal((40, 24))
+definition = np.maximum(1.5 * (pixels @ weights.T) + 0.25, 0).astype("f")
+statistics = [np.full(40, s, "f") for s in (1.5, 0.25, 0, 1 - 2e-5)]
+with renga.no_backprop_mode(), renga.using_config("dtype", renga.mixed_bfloat16):
+    images = renga.as_variable(pixels.transpose(0, 3, 1, 2).astype("f")) * 1
+    filters = renga.Parameter(weights[:, :, None, None].astype("f"))
+    y = F.convolution_2d(images, filters)
+    y = F.relu(F.fixed_batch_normalization(y, *statistics)).array.transpose(0, 2, 3, 1)
+np.savez(sys.argv[1], h=h.array, gx=x.grad, gW=W.grad, y=y, definition=definition)
 """
 
 
@@ -149,6 +158,8 @@ def test_lower_instruction_sets_compute_the_same(tmp_path: Path) -> None:
         command = [sys.executable, "-c", SCRIPT, str(file)]
         subprocess.run(command, env=environment, check=True, timeout=120)
         results.append(np.load(file))
+        y, definition = results[-1]["y"], results[-1]["definition"]
+        np.testing.assert_allclose(y, definition, 0, 0.02 * definition.max())
     for other in results[1:]:
         for name in ("h", "gx", "gW"):
             scale = np.abs(results[0][name]).max()
