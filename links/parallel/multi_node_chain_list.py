@@ -8,8 +8,6 @@ from typing import Any, Union
 
 from renga.communicators import Communicator
 from renga.core.link import ChainList, Link
-from renga.core.variable import Variable
-from renga.parallel.functions.communication import empty_token
 from renga.parallel.functions.point_to_point_communication import Recv, Send
 from renga.parallel.functions.pseudo_connect import pseudo_connect
 
@@ -137,7 +135,7 @@ class MultiNodeChainList(ChainList):
         self._routes.append(routes)
 
     def forward(self, *inputs: object) -> Any:
-        """The model's output, or an empty variable.
+        """The model's output, an empty variable, or None on a rank without links.
 
         Raises:
             RuntimeError: a link expects an input from this rank that no link has sent.
@@ -167,7 +165,7 @@ class MultiNodeChainList(ChainList):
                 f"sent to its own rank {self._comm.rank}, got {len(own)} unused"
             )
         if not output:
-            return Variable(empty_token()) if delegate is None else delegate
+            return delegate
         ys = pseudo_connect(delegate, *output)
         return ys if len(ys) > 1 else ys[0]
 

@@ -18,7 +18,8 @@ def test_add():
     numpy.testing.assert_allclose(F.add(x, y).array, x + y)
     numpy.testing.assert_allclose(F.add(x, 2).array, x + 2)
     v = renga.Variable(x)
-    assert F.add(v) is v
+    assert F.add(v) is not v
+    numpy.testing.assert_array_equal(F.add(v).array, x)
     with pytest.raises(InvalidType):
         F.add()
     gradient_check.check_backward(F.add, (x, y, z), x)
