@@ -145,12 +145,13 @@ REFUSED = {
 }
 # These are not about one process and a device, or not about recorded steps: CuPy's
 # stand-in copies what a weight standardization creates from the host, as it computes
-# power iterations there, and a step that has been recorded does not run its loss
-# function again, which would raise, or have other targets.
+# power iterations there, a Variable that is no parameter stays on the host, and a step
+# that has been recorded does not run its loss function again, which would raise, or
+# have other targets.
 ELSEWHERE = (
     *("two parameters with one array", "save and resume, other ranks"),
     *("weight standardization, later", "a loss that raises, and is tried again"),
-    *("targets in a closure", "spectral normalization"),
+    *("targets in a closure", "spectral normalization", "leaf beside the parameters"),
 )
 
 
