@@ -32,7 +32,7 @@ IMAGE = (4, 3, 8, 6)
 
 
 @pytest.fixture(params=[NcclCollectives, StagedCommunicator])
-def on_two(request, monkeypatch):
+def on_two(request, monkeypatch, without_garbage):
     """What body(comm, device) returns on each of two ranks."""
     monkeypatch.setitem(sys.modules, "renga._communicators_nccl", native)
 
