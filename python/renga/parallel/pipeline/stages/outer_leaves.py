@@ -31,9 +31,8 @@ class OuterLeaves:
         # By nodes, the gradients before the batch. Variables themselves are not kept: a
         # leaf that the program does not have after the batch needs no gradient.
         self._before: dict[_core.VariableNode, Variable | None] = {}
-        self._seen: set[_core.VariableNode] = (
-            set()
-        )  # operands whose leaves have been noted
+        # The operands whose leaves have been noted.
+        self._seen: set[_core.VariableNode] = set()
 
     def note(self, operands: Sequence[Variable]) -> None:
         """Notes the leaves that the operands of a stage's call were computed of."""
@@ -57,9 +56,11 @@ class OuterLeaves:
         Raises:
             ValueError: the schedule does not flush, and the program has a leaf.
         """
+        if self._flushes:
+            return
         held = [leaf for leaf in map(_held, self._before) if leaf is not None]
-        if held and not self._flushes:
-            self.restore()
+        self.restore()
+        if held:
             raise ValueError(
                 "Pipeline: expected a schedule that flushes for the gradient of a "
                 f"Variable beside the model, got {held[0]!r}: read it in "
