@@ -10,6 +10,7 @@ import pathlib
 import pickle
 import re
 import sys
+import threading
 
 import numpy
 import pytest
@@ -413,3 +414,19 @@ def test_the_garbage_collector_pauses_until_the_last_recording_ends():
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_memory_that_another_thread_frees_waits_for_the_recording():
+    """Freeing it waits for the device, which no recording allows."""
+    x = on_device(numpy.ones(3, "f"))
+    others = [cuda.load_plugin().Recording(0)]
+    others[0].begin()
+    _core.addresses([F.exp(x)])  # in memory of the recording
+    others[0].end()
+    recording = cuda.load_plugin().Recording(0)
+    recording.begin()
+    thread = threading.Thread(target=others.clear)
+    thread.start()
+    thread.join()
+    assert not others
+    recording.end()

@@ -29,10 +29,7 @@ class CudaDriver final : public Driver {
     cudaGetLastError();  // or the next call would report it once more
     return nullptr;
   }
-  void release(void* block, std::size_t, int index) override {
-    const Use use(index);
-    cudaFree(block);
-  }
+  void release(void* block, std::size_t, int index) override { free_block(block, index); }
 
   void copy_from_host(void* to, const void* from, std::size_t bytes, int index) override {
     move(to, from, bytes, index, cudaMemcpyHostToDevice);

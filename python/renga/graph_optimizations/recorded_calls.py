@@ -64,7 +64,7 @@ class _RecordingThread(threading.local):
 class _CollectorPause:
     """Stops the garbage collector while any thread records.
 
-    Memory of others that it would free has the host wait, which no recording allows.
+    What it frees may record events on the stream of the thread on which it runs.
     """
 
     def __init__(self) -> None:
