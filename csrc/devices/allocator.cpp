@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/gil_release.h"
 #include "devices/guarded_blocks.h"
 #include "devices/large_blocks.h"
 #include "devices/sanitizers.h"
@@ -124,6 +125,7 @@ class Pool {
   void* found(void* block, const Try& again, std::size_t bytes) {
     if (block != nullptr) return block;
     release_cached();
+    driver_of(device_).finish_releases(device_.index);
     block = again();
     if (block != nullptr) return block;
     throw OutOfMemory("out of memory on " + to_string(device_) + ": requested " +
@@ -184,8 +186,12 @@ class DevicePools {
     return block;
   }
 
-  void give(void* block, std::size_t bytes) {
-    if (!has_others_) return main_.give(block, bytes);
+  // Returns whether memory was released.
+  bool give(void* block, std::size_t bytes) {
+    if (!has_others_) {
+      main_.give(block, bytes);
+      return false;
+    }
     const std::lock_guard lock(mutex_);
     void* stream = nullptr;
     if (const auto owner = owners_.find(block); owner != owners_.end()) {
@@ -197,6 +203,7 @@ class DevicePools {
     void* const user = current_stream(device_.index);
     if (user != stream && order_streams != nullptr) order_streams(stream, user, device_.index);
     pool_of(stream).give(block, bytes);
+    return false;
   }
 
   void keep(void* stream) {
@@ -233,10 +240,12 @@ class DevicePools {
  private:
   using Retired = std::map<void*, std::shared_ptr<Pool>>;
 
-  void give_retired(Retired::iterator found, std::size_t bytes) {
+  bool give_retired(Retired::iterator found, std::size_t bytes) {
     found->second->give(found->first, bytes);
-    if (!found->second->is_in_use()) found->second->empty();
+    const bool is_last = !found->second->is_in_use();
+    if (is_last) found->second->empty();
     retired_.erase(found);
+    return is_last;
   }
 
   // The following are called with the mutex locked.
@@ -298,6 +307,12 @@ void give_to_system(void* block, std::size_t bytes) noexcept {
   kGuardsBlocks ? release_guarded_block(block, bytes) : std::free(block);
 }
 
+// After the locks of its pools: what the device computes may need threads that wait for these.
+void finish_releases(Device device) {
+  const GilRelease wait;
+  driver_of(device).finish_releases(device.index);
+}
+
 bool is_pooled(Device device) { return kReusesBlocks || !device.is_host(); }
 
 }  // namespace
@@ -309,16 +324,21 @@ void* allocate(std::size_t bytes, Device device) {
 
 void deallocate(void* block, std::size_t bytes, Device device) noexcept {
   if (device.is_meta()) return;
-  is_pooled(device) ? pools_of(device).give(block, bytes) : give_to_system(block, bytes);
+  if (!is_pooled(device)) return give_to_system(block, bytes);
+  if (pools_of(device).give(block, bytes)) finish_releases(device);
 }
 
-void release_memory_of_stream(void* stream, Device device) { pools_of(device).retire(stream); }
+void release_memory_of_stream(void* stream, Device device) {
+  pools_of(device).retire(stream);
+  finish_releases(device);
+}
 void keep_memory_of_stream(void* stream, Device device) { pools_of(device).keep(stream); }
 
 MemoryStats memory_stats(Device device) { return pools_of(device).stats(); }
 
 void empty_cache(Device device) {
   pools_of(device).empty();
+  finish_releases(device);
 #ifdef __GLIBC__
   // The C library, which allocates NumPy's arrays, keeps free memory below the end of its heap.
   if (device.is_host()) malloc_trim(0);

@@ -32,7 +32,9 @@ class Driver {
   virtual int count() const = 0;  // 0 where none can be used
   // Raw memory, aligned to at least 64 bytes; nullptr where there is none left.
   virtual void* reserve(std::size_t bytes, int index) = 0;
+  // Gives memory back, at the latest in finish_releases(): this does not wait for the device.
   virtual void release(void* block, std::size_t bytes, int index) = 0;
+  virtual void finish_releases(int) {}
   // Gives memory back but not its addresses, whose contents are lost; false where that cannot be.
   virtual bool forget(void*, std::size_t, int) { return false; }
   virtual void copy_from_host(void* to, const void* from, std::size_t bytes, int index) = 0;

@@ -10,6 +10,7 @@ import threading
 import numpy
 import pytest
 
+import renga.functions as F
 from renga import _communicators, _core
 from renga.backends import cuda
 from renga.utils.type_check import InvalidType
@@ -263,6 +264,28 @@ def test_collectives_are_not_recorded():
             comm.call(*in_place(x))
         recording.discard()
         comm.call(*in_place(x)).wait(0)
+        return cuda.to_cpu(x.array).tolist()
+
+    assert run_on_two(body) == [[2, 2, 2]] * 2
+
+
+def test_a_rank_frees_memory_while_the_device_waits_for_another_one():
+    has_begun = threading.Event()
+
+    def body(comm, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        if rank == 1:
+            has_begun.wait()
+            comm.call(*in_place(x)).wait(0)
+        else:
+            recording = cuda.load_plugin().Recording(0)
+            recording.begin()
+            _core.addresses([F.exp(x)])  # in memory of the recording
+            recording.end()
+            work = comm.call(*in_place(x))
+            has_begun.set()
+            del recording
+            work.wait(0)
         return cuda.to_cpu(x.array).tolist()
 
     assert run_on_two(body) == [[2, 2, 2]] * 2

@@ -1,5 +1,6 @@
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/event.h"
+#include "devices/cuda/frees.h"
 #include "devices/cuda/index_fault.h"
 #include "devices/cuda/recording.h"
 #include "devices/gil_release.h"
@@ -29,7 +30,11 @@ class CudaDriver final : public Driver {
     cudaGetLastError();  // or the next call would report it once more
     return nullptr;
   }
-  void release(void* block, std::size_t, int index) override { free_block(block, index); }
+  void release(void* block, std::size_t, int index) override { frees_of(index).add(block); }
+  void finish_releases(int index) override {
+    const Use use(index);
+    frees_of(index).free_all();
+  }
 
   void copy_from_host(void* to, const void* from, std::size_t bytes, int index) override {
     move(to, from, bytes, index, cudaMemcpyHostToDevice);

@@ -1,15 +1,13 @@
 #include "devices/cuda/recording.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "devices/allocator.h"
-#include "devices/gil_release.h"
+#include "devices/cuda/frees.h"
 #include "devices/streams.h"
 
 namespace renga::cuda {
@@ -27,69 +25,7 @@ Begun& begun() {
   return *kept;
 }
 
-// The blocks of a device that are to be freed. cudaFree() waits for the device, which would make
-// invalid what any thread records there: it is called while nothing is recorded.
-class Frees {
- public:
-  void add(void* block) {
-    {
-      const std::lock_guard lock(mutex_);
-      blocks_.push_back(block);
-    }
-    free_all();
-  }
-  void begin_recording() {
-    const GilRelease wait;
-    std::unique_lock lock(mutex_);
-    is_idle_.wait(lock, [this] { return !is_freeing_; });
-    ++recordings_;
-  }
-  void end_recording() {
-    const GilRelease wait;  // what the device computes may need other threads
-    {
-      const std::lock_guard lock(mutex_);
-      --recordings_;
-    }
-    free_all();
-  }
-
- private:
-  // Without the lock while it waits for the device: no other thread waits but to record.
-  void free_all() {
-    std::unique_lock lock(mutex_);
-    if (is_freeing_) return;
-    is_freeing_ = true;
-    while (recordings_ == 0 && !blocks_.empty()) {
-      void* const block = blocks_.back();
-      blocks_.pop_back();
-      lock.unlock();
-      cudaFree(block);
-      lock.lock();
-    }
-    is_freeing_ = false;
-    is_idle_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable is_idle_;
-  std::vector<void*> blocks_;
-  int recordings_ = 0;
-  bool is_freeing_ = false;
-};
-
-Frees& frees_of(int device) {
-  static std::mutex mutex;
-  static auto* const all = new std::map<int, Frees>;  // never destroyed: arrays may be freed later
-  const std::lock_guard lock(mutex);
-  return (*all)[device];
-}
-
 }  // namespace
-
-void free_block(void* block, int device) {
-  const Use use(device);
-  frees_of(device).add(block);
-}
 
 const Recording* current_recording() {
   if (!begun().any) return nullptr;

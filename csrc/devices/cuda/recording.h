@@ -76,9 +76,6 @@ class Recording {
   std::uint64_t* seeds_on_device_ = nullptr;
 };
 
-// Frees memory of a device, once nothing is recorded there.
-void free_block(void* block, int device);
-
 // The one that this thread records now; nullptr for none.
 const Recording* current_recording();
 // Throws std::runtime_error if this thread records, as `what` cannot be.
