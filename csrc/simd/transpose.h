@@ -70,6 +70,18 @@ template <class V>
   }
 }
 
+template <class V>
+[[gnu::always_inline]] inline void transpose(V (&rows)[4]) {
+  const V even = __builtin_shufflevector(rows[0], rows[1], 0, 4, 2, 6);
+  const V odd = __builtin_shufflevector(rows[0], rows[1], 1, 5, 3, 7);
+  const V last_even = __builtin_shufflevector(rows[2], rows[3], 0, 4, 2, 6);
+  const V last_odd = __builtin_shufflevector(rows[2], rows[3], 1, 5, 3, 7);
+  rows[0] = __builtin_shufflevector(even, last_even, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(odd, last_odd, 0, 1, 4, 5);
+  rows[2] = __builtin_shufflevector(even, last_even, 2, 3, 6, 7);
+  rows[3] = __builtin_shufflevector(odd, last_odd, 2, 3, 6, 7);
+}
+
 // Each stage is a perfect shuffle of all numbers.
 template <class V>
 [[gnu::always_inline]] inline void transpose(V (&rows)[8]) {

@@ -17,7 +17,7 @@ constexpr std::int64_t kDepth = 256, kRows = 96, kColumnBytes = 4096;  // of blo
 template <class Target, class T>
 struct Tile {
   using L = simd::Vector<Target, T>;
-  static constexpr int rows = Target::has_mask_registers ? 12 : 4, columns = 2 * L::width;
+  static constexpr int rows = Target::has_mask_registers ? 12 : 6, columns = 2 * L::width;
 };
 
 // Lines of `width` elements of x, depth by depth; zeros where there are fewer. `x` has its width
@@ -32,7 +32,7 @@ template <class L, int width, class T>
     std::int64_t k = 0;
     // What adjoins along the depth is transposed in squares. The last one of a line may reach into
     // the next line, which is written later.
-    const bool has_squares = L::width > 4 && n == width && x.column_step == 1;
+    const bool has_squares = L::width >= 4 && n == width && x.column_step == 1;
     for (; has_squares && k + L::width <= depth; k += L::width) {
       typename L::V lines[squares][L::width] = {};
 #pragma GCC unroll 2
@@ -42,7 +42,7 @@ template <class L, int width, class T>
           const int row = s * L::width + i;
           if (row < width) lines[s][i] = L::load(from + row * x.row_step);
         }
-        if constexpr (L::width > 4) simd::shuffles::transpose(lines[s]);
+        if constexpr (L::width >= 4) simd::shuffles::transpose(lines[s]);
       }
 #pragma GCC unroll 16
       for (int i = 0; i < L::width; ++i, to += width) {
@@ -74,6 +74,10 @@ template <class Target, class T>
   using L = typename Size::L;
   constexpr int rows = Size::rows, width = L::width;
   typename L::V sums[rows][2] = {};
+#pragma GCC unroll 12
+  for (int r = 0; r < rows; ++r) {
+    if (r < m) __builtin_prefetch(c + r * ldc, 1);
+  }
   for (std::int64_t k = 0; k < depth; ++k, a += rows, b += Size::columns) {
     const typename L::V first = L::load(b), second = L::load(b + width);
 #pragma GCC unroll 12
