@@ -6,7 +6,9 @@
 #include "ops/convolution/cpu/selection.h"
 #include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
+#include "ops/normalization/normalization.h"
 #include "ops/shape/manipulation.h"
+#include "python/array.h"
 #include "python/interpreter.h"
 #include "python/variable.h"
 
@@ -40,6 +42,14 @@ void bind_kernels(py::module_& m) {
       "What multiplies tiles of bfloat16 numbers: 'none', 'portable' or 'amx'.");
   m.def("override_tile_unit", &simd::override_tile_unit, py::arg("name"),
         "For tests: what multiplies tiles; None leaves it to the CPU.");
+  m.def(
+      "moments",
+      [](const Array& x, const Axes& axes) {
+        const auto [mean, var] = moments(x, axes);
+        return std::pair(to_python(mean), to_python(var));
+      },
+      py::arg("x"), py::arg("axes"),
+      "Means over ascending axes and mean squared differences from them, at least in float32.");
   m.def(
       "as_activation", [](const Variable& x) { return as_activation(x); }, py::arg("x"),
       "What a product takes of x: rounded to bfloat16 where activations are.");

@@ -1,6 +1,8 @@
 // Batch normalization: statistics and forward. Its kernels are in cpu/ and cuda/.
 #include "ops/normalization/normalization.h"
 
+#include <algorithm>
+
 #include "autograd/node.h"
 #include "ops/normalization/channel_vectors.h"
 #include "ops/normalization/fusion.h"
@@ -83,6 +85,13 @@ void update_running(const BatchOptions& options, const BatchStatistics& statisti
                  statistics.count / std::max(statistics.count - 1, 1.0));
 }
 
+std::array<Array, 2> moments(const Channels& x) {
+  const Array mean = empty({x.layout.channels}, wide_dtype(x.array.dtype()), x.array.device());
+  const Array var = empty_like(mean);
+  normalization_kernels.on(mean.device()).moments(x, mean, var);
+  return {mean, var};
+}
+
 // With the statistics of all ranks' batches, if there are ranks.
 Variable normalize_batch(const char* op, const char* name, const Variable& x, const Variable& gamma,
                          const Variable& beta, const std::optional<StatisticsGroup>& ranks,
@@ -100,10 +109,9 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
   const UnsharedMemory memory(x.array());
   const Channels xs = by_channels(x.array(), reduced);
   const Dtype dtype = wide_dtype(x.dtype());
-  const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
-  BatchStatistics statistics{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
+  const auto [mean, var] = moments(xs);
+  BatchStatistics statistics{static_cast<double>(xs.layout.count()), mean, var,
                              as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
-  normalization_kernels.on(mean.device()).moments(xs, statistics.mean, statistics.var);
   if (ranks) statistics = merge(*ranks, statistics);
   const auto [normalization, inv_std] = make_normalization(
       xs, statistics.mean, statistics.var, statistics.gamma, statistics.beta, options.eps);
@@ -173,6 +181,15 @@ Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma
     if (i == 0 || i > gamma.ndim(op)) axes.push_back(i);
   }
   return axes;
+}
+
+std::array<Array, 2> moments(const Array& x, const Axes& axes) {
+  Shape others;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) others.push_back(x.shape(i));
+  }
+  const auto [mean, var] = moments(by_channels(x, axes));
+  return {reshape_view(mean, others), reshape_view(var, others)};
 }
 
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,

@@ -1,6 +1,7 @@
 // Batch normalization.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "devices/kernel_table.h"
@@ -58,6 +59,10 @@ extern KernelTable<NormalizationKernels> normalization_kernels;
 // axis 1.
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis);
+
+// The means over the axes and the mean squared differences from them, of the shape of the other
+// axes: in float64 if x is, else in float32.
+std::array<Array, 2> moments(const Array& x, const Axes& axes);
 
 // With the batch's own statistics. Running statistics are updated in place if given, with the
 // unbiased variance.

@@ -99,10 +99,9 @@ def batch_renormalization(
     if not rmax > 0:
         raise ValueError(f"{name}: expected rmax above 0, got {rmax}")
     axes = check_parameters(name, x, gamma, beta)
-    wide = as_array(x).astype(numpy.promote_types(x.dtype, "f"), copy=False)
     mean, var = running_mean, running_var
-    if wide.size:
-        mean, var = wide.mean(axes), wide.var(axes)
+    if x.size:
+        mean, var = _core.moments(as_array(x), axes)
 
     def corrections() -> tuple[Any, Any]:
         deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
@@ -112,8 +111,8 @@ def batch_renormalization(
 
     # If forward is recomputed, the running statistics are already updated.
     r, d = remembered(corrections)
-    if update_statistics and wide.size and not config.in_recomputing:
-        count = wide.size // max(mean.size, 1)
+    if update_statistics and x.size and not config.in_recomputing:
+        count = x.size // max(mean.size, 1)
         unbiased = var * (count / max(count - 1.0, 1.0))
         for average, fresh in ((running_mean, mean), (running_var, unbiased)):
             average *= decay
