@@ -1,5 +1,8 @@
 """Parameters that a program adds, replaces or gives to two optimizers."""
 
+import math
+import time
+
 import numpy as np
 import pytest
 
@@ -89,6 +92,32 @@ def test_a_parameter_that_is_replaced(make):
         assert (model.fc.W.array == 1).all()
 
     local.run(run, ranks=2)
+
+
+@pytest.mark.parametrize("way", ["server", "gossip"])
+def test_nothing_is_received_before_a_change_is_refused(way):
+    def run(comm):
+        model = Scaled()
+        model.add_scale()
+        optimizer = SGD(0.1).setup(model)
+        if way == "server":
+            optimizer = create_server_optimizer(optimizer, comm, staleness=math.inf)
+        else:
+            optimizer = create_gossip_optimizer(optimizer, comm, "gosgd", probability=1)
+        optimizer.update(model, X + comm.rank)
+        comm.barrier()
+        time.sleep(0.3)  # parameters are on their way to this rank
+        before, scale = values(model.fc), model.scale
+        del model.scale
+        with pytest.raises(RuntimeError, match="expected the 3 parameters"):
+            optimizer.update(model, X + comm.rank)
+        np.testing.assert_array_equal(values(model.fc)[1], before[1])
+        with model.init_scope():
+            model.scale = scale
+        optimizer.join()
+        assert (values(model.fc)[1] != before[1]).any()
+
+    local.run(run, ranks=2, shared_memory=False)
 
 
 @pytest.mark.parametrize("way", ["states", "gradients", "parameters", "server"])

@@ -154,6 +154,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         if self.target is not None:
             require_own_rules("update", self.actual_optimizer)
         if self._packed is not None:
+            self._require_known_params()  # before anything is sent or received
             if self._loaded:
                 self._loaded = False
                 self._after_load()
@@ -209,6 +210,10 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._samples = self._count_samples(forward)
         if forward is not None:
             self._backward(loss)
+        self._require_known_params()  # some may have got their shapes
+
+    def _require_known_params(self) -> None:
+        """Refuses parameters that are others than in the first update."""
         found = {id(param) for param in self.target.params(include_uninit=False)}
         expected = {id(param) for param in self._packed.params}
         if found != expected:
