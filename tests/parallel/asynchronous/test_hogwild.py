@@ -1,9 +1,13 @@
 """Hogwild: one rank is SGD, several lose no update."""
 
+import time
+
 import numpy as np
 import pytest
 
 import renga
+import renga.functions as F
+import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_communicator
 from renga.distributed.asynchronous import create_hogwild_optimizer
@@ -150,3 +154,33 @@ def test_update_rules_of_other_optimizers_are_refused():
         np.testing.assert_array_equal(model.vector(), before)
 
     local.run(act, ranks=1)
+
+
+def test_no_rank_trains_while_others_evaluate():
+    """Statistics, which each rank has of its own batches, are averaged."""
+
+    def act(comm):
+        model = renga.Sequential(L.Linear(2, 3), L.BatchNormalization(3))
+        optimizer = create_hogwild_optimizer(SGD(0.1).setup(model), comm)
+        x = np.random.RandomState(comm.rank).normal(size=(8, 2)).astype("f")
+
+        def update():
+            optimizer.update(lambda x: F.sum(model(x) ** 3), x)
+
+        update()
+        own = model[1].avg_mean.copy()
+        with optimizer.averaged():
+            mean, before = model[1].avg_mean.copy(), model[0].W.array.copy()
+            if comm.rank == 0:
+                time.sleep(0.1)
+            is_same = (model[0].W.array == before).all()
+        np.testing.assert_array_equal(model[1].avg_mean, own)
+        update()
+        optimizer.join()
+        return own, mean, is_same
+
+    results = local.run(act, ranks=2)
+    expected = np.mean([own.astype("d") for own, _, _ in results], axis=0)
+    for _, mean, is_same in results:
+        np.testing.assert_allclose(mean, expected, 1e-5, 1e-6)
+        assert is_same

@@ -260,14 +260,21 @@ class AsynchronousOptimizer(WrappedOptimizer):
         """
         packed = PackedParameters(self.target)
         own = packed.pack()
+        with self._averaged_statistics():
+            try:
+                packed.unpack(self._average())
+                yield
+            finally:
+                packed.unpack(own)
+
+    @contextlib.contextmanager
+    def _averaged_statistics(self) -> Iterator[None]:
         persistent = floating_persistent_arrays(self.target)
         kept = [x.copy() for x in persistent]
         try:
-            packed.unpack(self._average())
             reduce(self._group, persistent, "mean")
             yield
         finally:
-            packed.unpack(own)
             for x, y in zip(persistent, kept):
                 x[...] = y
 

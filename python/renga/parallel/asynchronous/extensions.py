@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from renga.extensions.reports.plot import Plot
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.server.server_optimizer import ServerOptimizer
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -24,7 +25,8 @@ def create_average_evaluator(
 
     That is their average, the center of elastic averaging, or the parameters of the
     servers: those of the optimizer's ``averaged()``. Unless there are servers, every
-    rank has to evaluate.
+    rank has to evaluate. If training ends on one before another evaluates, the latter
+    raises a RuntimeError.
 
     Args:
         actual_evaluator: an Evaluator, also of several ranks; it is changed.
@@ -40,8 +42,14 @@ def create_average_evaluator(
     _check_optimizer("create_average_evaluator", optimizer)
     evaluator: Any = actual_evaluator
     evaluate = evaluator.evaluate
+    rounds = None
+    if not isinstance(optimizer, ServerOptimizer):
+        rounds = Rounds("create_average_evaluator", optimizer.communicator)
+        rounds.end_with(evaluator)
 
     def evaluate_average() -> Any:
+        if rounds is not None:
+            rounds.begin()
         with optimizer.averaged():
             return evaluate()
 

@@ -111,8 +111,18 @@ class HogwildOptimizer(AsynchronousOptimizer):
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:
-        """A context in which nothing changes: all ranks have the same parameters."""
-        yield
+        """A context in which no rank trains; all ranks enter it together.
+
+        They have the same parameters. Floating persistent arrays, such as the
+        statistics of batch normalization, are averaged.
+        """
+        self._meet()
+        with self._averaged_statistics():
+            yield
+        self._meet()
+
+    def _meet(self) -> None:
+        self.communicator.all_reduce(numpy.zeros(1))  # join() is a barrier
 
 
 def _subtract_gradient(param: Parameter) -> None:

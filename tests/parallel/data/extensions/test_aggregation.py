@@ -1,5 +1,7 @@
 """Extensions that make one value of all ranks'."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,17 @@ import renga
 import renga.links as L
 from renga import serializers
 from renga.communicators import local
-from renga.distributed import extensions, scatter_dataset
+from renga.distributed import (
+    create_multi_node_evaluator,
+    extensions,
+    scatter_dataset,
+)
+from renga.distributed.asynchronous import (
+    create_average_evaluator,
+    create_gossip_optimizer,
+)
 from renga.iterators import SerialIterator
+from renga.optimizers import SGD
 from renga.parallel.data.extensions import rounds
 
 
@@ -215,3 +226,50 @@ def test_examples_that_overlap_are_in_one_result(some_ranks):
 
     for found in some_ranks(act):
         assert sorted(found) == list(range(11))
+
+
+def evaluator_of(kind, comm):
+    iterator = SerialIterator(np.ones((2, 1), "f"), 2, repeat=False)
+    if kind == "generic":
+        return Longest(comm, iterator, L.Linear(1, 1))
+    model = L.Linear(1, 1)
+    evaluator = renga.training.extensions.Evaluator(iterator, model)
+    if kind == "mean":
+        return create_multi_node_evaluator(evaluator, comm)
+    optimizer = create_gossip_optimizer(SGD().setup(model), comm, "gosgd")
+    return create_average_evaluator(evaluator, optimizer)
+
+
+@pytest.mark.parametrize("kind", ["generic", "mean", "average"])
+def test_an_evaluator_does_not_wait_for_a_rank_whose_training_has_ended(
+    monkeypatch, kind
+):
+    monkeypatch.setattr(rounds, "_SECONDS", 0.01)
+
+    def act(comm):
+        evaluator = evaluator_of(kind, comm)
+        evaluator(None)
+        if comm.rank == 1:
+            evaluator.finalize()
+            comm.recv_obj(0)
+        evaluator(None)
+
+    expected = "got [23] times on rank 0 and [12] times on rank 1, where it has ended"
+    with pytest.raises(RuntimeError, match=expected):
+        local.run(act, ranks=2)
+
+
+@pytest.mark.parametrize("kind", ["generic", "mean", "average"])
+def test_an_evaluator_waits_for_slow_ranks_after_training(monkeypatch, kind):
+    monkeypatch.setattr(rounds, "_SECONDS", 0.01)
+
+    def act(comm):
+        evaluator = evaluator_of(kind, comm)
+        evaluator(None)
+        evaluator.finalize()
+        comm.barrier()
+        if comm.rank == 1:
+            time.sleep(0.1)
+        evaluator(None)
+
+    local.run(act, ranks=2)

@@ -13,6 +13,7 @@ from renga.core.link import Link
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator as DatasetIterator
 from renga.parallel.data.datasets.shard import without_repeats
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -55,6 +56,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
         self.device = device
         self.converter = converter
         self.root = root
+        self._rounds = Rounds(type(self).__name__, comm)
 
     def calc_local(self, *args: object, **kwargs: object) -> object:
         """The result of the arrays of a batch; it has to be picklable.
@@ -71,13 +73,20 @@ class GenericMultiNodeEvaluator(extension.Extension):
         return results
 
     def __call__(self, trainer: Trainer) -> object:
-        """Evaluates; the root reports and returns the result, other ranks None."""
+        """Evaluates; the root reports and returns the result, other ranks None.
+
+        Raises:
+            RuntimeError: training has ended on another rank.
+        """
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()
         for name, target in self._targets.items():
             reporter.add_links(prefix + name, target)
         with reporter, configuration.using_config("train", False):
-            results = self.comm.gather_obj(list(self._local_results()), self.root)
+            self._rounds.begin()
+            own = list(self._local_results())
+            self._rounds.begin()
+            results = self.comm.gather_obj(own, self.root)
             if results is None:
                 return None
             result = self.aggregate(_interleaved(results))
@@ -88,6 +97,10 @@ class GenericMultiNodeEvaluator(extension.Extension):
                 reporter_module.report(result, self._targets["main"])
         reporter_module.report(observation)
         return result
+
+    def finalize(self) -> None:
+        """Tells the other ranks, which might wait for this one, that training ends."""
+        self._rounds.end()
 
     def _local_results(self) -> Iterator[Any]:
         dataset = getattr(self._iterators["main"], "dataset", ())

@@ -11,6 +11,7 @@ from renga.core.statistics import is_scalar
 from renga.core.variable import as_array
 from renga.extensions.evaluator import Evaluator
 from renga.parallel.data.datasets.shard import without_repeats
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.utils.meta import is_method_of
 
 _Evaluator = TypeVar("_Evaluator")
@@ -27,12 +28,18 @@ def create_multi_node_evaluator(
     The result is that of one process with the whole data set: batches are weighted by
     their size, and examples that two ranks have are counted on one of them. The result
     of an evaluator with its own ``evaluate`` is weighted by its number of examples.
+
+    Every rank calls it. If training ends on one before another evaluates, the latter
+    raises a RuntimeError.
     """
     evaluator: Any = actual_evaluator
     evaluate = evaluator.evaluate
     is_plain = is_method_of(evaluator, Evaluator, "evaluate")
+    rounds = Rounds("create_multi_node_evaluator", communicator)
+    rounds.end_with(evaluator)
 
     def evaluate_on_all() -> dict[str, Any]:
+        rounds.begin()
         dataset = evaluator.get_iterator("main").dataset
         with without_repeats("create_multi_node_evaluator", dataset, communicator):
             batches: Iterable[Any] = []
@@ -43,6 +50,7 @@ def create_multi_node_evaluator(
                     else [(evaluate(), len(dataset))]
                 )
             sums = weighted_sums(batches)
+        rounds.begin()
         return _means(communicator.allgather_obj(sums))
 
     evaluator.evaluate = evaluate_on_all

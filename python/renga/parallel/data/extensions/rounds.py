@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import numpy
 
@@ -25,7 +26,9 @@ class Rounds:
         # Messages of its own: others of the communicator's do not mix with them.
         self._notices = comm.split(0, comm.rank)
         self._count = 0
-        self._ended: dict[int, int] = {}  # how often ranks have that have told so
+        self._ends = 0  # of training on this rank, which may be run again
+        # Ranks have told how often their training has ended, and their count then.
+        self._ended: dict[int, tuple[int, int]] = {}
 
     def begin(self) -> None:
         """Returns once every rank has called it as often as this one.
@@ -47,10 +50,10 @@ class Rounds:
     def _check(self) -> None:
         with contextlib.suppress(RankFailed):  # all others have exited
             while (found := self._notices.probe(timeout=0)) is not None:
-                count = self._notices.recv(found.source, found.tag)
-                self._ended[found.source] = int(count)
-        for rank, count in self._ended.items():
-            if count < self._count:
+                ends, count = self._notices.recv(found.source, found.tag).tolist()
+                self._ended[found.source] = ends, count
+        for rank, (ends, count) in self._ended.items():
+            if ends > self._ends and count < self._count:
                 raise RuntimeError(
                     f"{self._name}: expected all ranks to take part until training "
                     f"ends on all of them, got {self._count} times on rank "
@@ -60,6 +63,19 @@ class Rounds:
 
     def end(self) -> None:
         """Tells the other ranks that training has ended on this one."""
+        self._ends += 1
+        notice = numpy.array([self._ends, self._count])
         for rank in range(self._comm.size):
             if rank != self._comm.rank:
-                self._notices.send(numpy.array(self._count), rank, wait=False)
+                self._notices.send(notice, rank, wait=False)
+
+    def end_with(self, extension: Any) -> None:
+        """Has an extension call ``end`` where it is finalized."""
+        finalize = getattr(extension, "finalize", None)
+
+        def end_and_finalize() -> None:
+            self.end()
+            if finalize is not None:
+                finalize()
+
+        extension.finalize = end_and_finalize
