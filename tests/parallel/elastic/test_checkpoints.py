@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import renga
+import renga.functions as F
 import renga.links as L
 from renga import training
-from renga.distributed import create_multi_node_optimizer, elastic
+from renga.communicators import local
+from renga.distributed import compression, create_multi_node_optimizer, elastic
 from renga.parallel.elastic.index import Index, digest_of, share_out
 from renga.serializers import DictionarySerializer
 from tests.parallel.data.extensions.test_checkpoint import group_of
@@ -284,6 +286,47 @@ def test_other_ranks_go_on_with_the_examples_that_are_left(some_ranks, tmp_path,
     np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("before, after", [(4, 2), (2, 4), (4, 6), (2, 3)])
+def test_what_a_node_keeps_of_gradients_stays_there(tmp_path, before, after):
+    """With another number of ranks on each of two nodes."""
+
+    def rests(optimizer, comm):
+        state = DictionarySerializer()
+        state.save(optimizer)
+        found = [x for key, x in state.target.items() if "state" in key and x.ndim]
+        return comm.inter_rank, np.concatenate(
+            [np.zeros(0), *(x.ravel() for x in found)]
+        )
+
+    def make(comm):
+        model = L.Linear(8, 4)
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.SGD(), comm, compression=compression.TopK(0.1)
+        )
+        return model, optimizer.setup(model)
+
+    def save(comm):
+        model, optimizer = make(comm)
+        x = np.random.RandomState(comm.rank).normal(size=(3, 8)).astype("f")
+        optimizer.update(lambda x: F.sum(model(x) ** 2), x)
+        checkpoints = elastic.Checkpoints(comm, tmp_path)
+        checkpoints.save(optimizer, 1)
+        checkpoints.finalize()
+        return rests(optimizer, comm)
+
+    def load(comm):
+        optimizer = make(comm)[1]
+        assert elastic.Checkpoints(comm, tmp_path).load(optimizer) == 1
+        return rests(optimizer, comm)
+
+    saved = local.run(save, ranks=before, nodes=2)
+    expected = {node: rest for node, rest in saved if rest.size}
+    found = [each for each in local.run(load, ranks=after, nodes=2) if each[1].size]
+    assert [node for node, _ in found] == [0, 1]
+    for node, rest in found:  # of sums over ranks, which become means
+        np.testing.assert_allclose(rest, expected[node] * after / before, 1e-6)
+
+
 def test_folders_that_not_all_ranks_see(some_ranks, tmp_path):
     def act(comm):
         folder = tmp_path / f"{comm.rank}"
@@ -334,13 +377,14 @@ def test_work_is_shared_out_by_bytes():
 
 
 def test_an_index_is_readable(tmp_path):
-    Index(4, "ab", 2, {"x": [0, None]}).write(str(tmp_path))
+    Index(4, "ab", 2, {"x": [0, None]}, [0, 0]).write(str(tmp_path))
     fields = json.loads((tmp_path / "4.json").read_text())
     assert fields == {
         "iteration": 4,
         "mark": "ab",
         "ranks": 2,
         "writers": {"x": [0, None]},
+        "nodes": [0, 0],
     }
     assert list(Index.complete(str(tmp_path))) == []
     (tmp_path / "4.ab.0.npz").touch()

@@ -130,18 +130,19 @@ class Checkpoints(extension.Extension):
         self.finalize()
         state = serialize(target)
         own = {key: digest_of(array) for key, array in state.items()}
-        gathered = self.comm.allgather_obj((own, is_asked_to_leave()))
-        entries = share_out([digests for digests, _ in gathered])
+        told = own, self.comm.inter_rank, is_asked_to_leave()
+        digests, nodes, asked = zip(*self.comm.allgather_obj(told))
+        entries = share_out(digests)
         part = {
             key: numpy.array(state[key])
             for key, writers in entries.items()
             if self.comm.rank in writers
         }
-        index = Index(int(iteration), self._mark, self.comm.size, entries)
+        index = Index(int(iteration), self._mark, self.comm.size, entries, nodes)
         is_first = self.comm.rank == 0
         name = index.part(self.comm.rank)
         self._write = _Write(self, name, part, index if is_first else None)
-        if any(is_asked for _, is_asked in gathered):
+        if any(asked):
             self.finalize()
             self.comm.barrier()
             raise Leave
@@ -161,11 +162,13 @@ class Checkpoints(extension.Extension):
         found = None
         if rank == 0:
             found = list(Index.complete(self.folder))
+        nodes = self.comm.allgather_obj(self.comm.inter_rank)
         for index in self.comm.bcast_obj(found):
-            with self._opened(index) as parts:
+            source, is_new = index.source_of(rank, nodes)
+            with self._opened(index, source) as parts:
                 is_whole = parts is not None and parts.are_whole()
                 if all(self.comm.allgather_obj(is_whole)):
-                    resized.load(parts, target, rank, size, parts.name)
+                    resized.load(parts, target, rank, size, parts.name, is_new)
                     return int(index.iteration)
             warnings.warn(
                 f"checkpoint {index.iteration} is skipped: one of its files is damaged",
@@ -174,11 +177,11 @@ class Checkpoints(extension.Extension):
         return None
 
     @contextlib.contextmanager
-    def _opened(self, index: Index) -> Iterator[Any]:
-        """What this rank loads; None if it cannot be read."""
+    def _opened(self, index: Index, source: int) -> Iterator[Any]:
+        """What rank ``source`` has saved; None if it cannot be read."""
         with contextlib.ExitStack() as files:
             try:
-                parts = Parts(index, self.folder, self.comm.rank, files)
+                parts = Parts(index, self.folder, source, files)
             except (OSError, ValueError):
                 parts = None
             yield parts

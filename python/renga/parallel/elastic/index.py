@@ -79,12 +79,30 @@ class Index:
         mark: of the job, part of the names of its files.
         ranks: their number.
         writers: of the arrays.
+        nodes: the number of each rank's node; files of 0.1.0 have none.
     """
 
     iteration: int
     mark: str
     ranks: int
     writers: Writers
+    nodes: Sequence[int] = ()
+
+    def source_of(self, rank: int, nodes: Sequence[int]) -> tuple[int, bool]:
+        """The rank whose values a rank loads, and whether another one has them, too.
+
+        If there are as many nodes as before it was on the same one, so that what is
+        kept of gradients by a node stays there.
+
+        Args:
+            rank: that loads.
+            nodes: those of all ranks.
+        """
+        before, place = list(range(self.ranks)), rank
+        if set(nodes) == set(self.nodes):
+            before = [r for r in before if self.nodes[r] == nodes[rank]]
+            place = list(nodes[:rank]).count(nodes[rank])
+        return before[place % len(before)], place >= len(before)
 
     def part(self, rank: int) -> str:
         """The name of the file that a rank has written."""
@@ -128,16 +146,15 @@ class Index:
 
 
 class Parts(Mapping[str, Any]):
-    """The arrays that a rank loads, as entries, and the number of ranks that saved.
+    """The arrays that a rank has saved, as entries, and the number of ranks that did.
 
     Raises:
         OSError, ValueError: a file cannot be read.
     """
 
     def __init__(
-        self, index: Index, folder: str, rank: int, files: contextlib.ExitStack
+        self, index: Index, folder: str, source: int, files: contextlib.ExitStack
     ) -> None:
-        source = rank % index.ranks
         self.name = os.path.join(folder, f"{index.iteration}.json")
         self._ranks = index.ranks
         self._writers: dict[str, int] = {}

@@ -56,22 +56,30 @@ Archive = Mapping[str, numpy.ndarray]
 
 
 def load(
-    archive: Archive, target: Serializable, rank: int, size: int, file: object = None
+    archive: Archive,
+    target: Serializable,
+    rank: int,
+    size: int,
+    file: object = None,
+    is_new_rank: bool | None = None,
 ) -> None:
     """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
 
     Args:
         file: its name in errors.
+        is_new_rank: whether another rank loads the archive as its own; by default it
+            does if there were fewer ranks.
 
     Raises:
         Exception: any that ``load_npz`` raises.
     """
     old_size = ranks_of(archive) or size
-    if old_size == size:
+    is_new_rank = rank >= old_size if is_new_rank is None else is_new_rank
+    if old_size == size and not is_new_rank:
         npz.NpzDeserializer(archive, file=file).load(target)
         return
     deserializer = _Resized(archive, file=file)
-    deserializer.ratio, deserializer.is_new_rank = old_size / size, rank >= old_size
+    deserializer.ratio, deserializer.is_new_rank = old_size / size, is_new_rank
     deserializer.load(target)
 
 
