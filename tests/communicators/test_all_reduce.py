@@ -31,24 +31,30 @@ def reduce_by(algorithm, dtype, size, op, comm):
     return comm.all_reduce(data(comm.rank, size, dtype), op)
 
 
+def assert_reduced_by(ranks, *cases):
+    """That cases (algorithm, dtype, size, op), in one start, reduce in rank order."""
+
+    def act(comm):
+        return [reduce_by(*case, comm) for case in cases]
+
+    for ys in local.run(act, ranks=ranks, shared_memory=False):
+        for (algorithm, dtype, size, op), y in zip(cases, ys):
+            expected = reduced(ranks, size, dtype, op)
+            np.testing.assert_array_equal(y, expected, f"{algorithm} {op} {size}")
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16])
-@pytest.mark.parametrize("algorithm", RANK_ORDER_ALGORITHMS)
-@pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
-def test_algorithms_combine_operands_in_rank_order(ranks, algorithm, dtype, op):
-    act = functools.partial(reduce_by, algorithm, dtype, 1001, op)
-    expected = reduced(ranks, 1001, dtype, op)
-    for y in local.run(act, ranks=ranks, shared_memory=False):
-        np.testing.assert_array_equal(y, expected)
+def test_algorithms_combine_operands_in_rank_order(ranks):
+    for dtype, op in (("float32", "sum"), ("float16", "mean")):
+        cases = [(each, dtype, 1001, op) for each in RANK_ORDER_ALGORITHMS]
+        assert_reduced_by(ranks, *cases)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 6, 8])
-@pytest.mark.parametrize("size", [0, 1, 7, 1001])
 @pytest.mark.parametrize("op", ["sum", "prod", "max"])
-def test_ring_is_exact_for_integers(ranks, size, op):
-    act = functools.partial(reduce_by, "ring", "int64", size, op)
-    expected = reduced(ranks, size, "int64", op)
-    for y in local.run(act, ranks=ranks, shared_memory=False):
-        np.testing.assert_array_equal(y, expected)
+def test_ring_is_exact_for_integers(ranks, op):
+    cases = [("ring", "int64", size, op) for size in (0, 1, 7, 1001)]
+    assert_reduced_by(ranks, *cases)
 
 
 def test_ring_gives_all_ranks_the_same_bits():
@@ -130,22 +136,25 @@ def test_whole_is_an_older_name_of_all_gather():
         np.testing.assert_array_equal(y, expected)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
-def test_windows_are_reduced_in_place(ranks, dtype):
-    def act(comm):
+def test_windows_are_reduced_in_place(ranks):
+    dtypes = ["float16", "float32", "float64", "int32"]
+
+    def reduce_window(comm, dtype):
         memory = comm.window((3, 40_000), dtype)
         memory[:] = data(comm.rank, (3, 40_000), dtype)
         comm.all_reduce([memory[2], memory[0, 7:]], out=[memory[2], memory[0, 7:]])
         return memory
 
-    results = ranks(act)
-    xs = [data(r, (3, 40_000), dtype) for r in range(len(results))]
-    total = in_rank_order(xs, "sum")
-    for r, memory in enumerate(results):
-        np.testing.assert_array_equal(memory[2], total[2])
-        np.testing.assert_array_equal(memory[0, 7:], total[0, 7:])
-        np.testing.assert_array_equal(memory[0, :7], xs[r][0, :7])
-        np.testing.assert_array_equal(memory[1], xs[r][1])
+    results = ranks(lambda comm: [reduce_window(comm, dtype) for dtype in dtypes])
+    for i, dtype in enumerate(dtypes):
+        xs = [data(r, (3, 40_000), dtype) for r in range(len(results))]
+        total = in_rank_order(xs, "sum")
+        for r, memories in enumerate(results):
+            memory = memories[i]
+            np.testing.assert_array_equal(memory[2], total[2])
+            np.testing.assert_array_equal(memory[0, 7:], total[0, 7:])
+            np.testing.assert_array_equal(memory[0, :7], xs[r][0, :7])
+            np.testing.assert_array_equal(memory[1], xs[r][1])
 
 
 def test_window_on_one_rank_only_is_refused():

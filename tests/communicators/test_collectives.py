@@ -12,34 +12,39 @@ NUMBERS = [*INTS, *FLOATS]
 SIZES = [0, 1, 1000, 5000, 700_001]
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
+def assert_reduced(ranks, operands_of, op):
+    """That an all-reduce of each operand is the reduction in rank order."""
+    results = ranks(
+        lambda comm: [comm.all_reduce(x, op) for x in operands_of(comm.rank)]
+    )
+    operands = [operands_of(rank) for rank in range(len(results))]
+    for ys in results:
+        for y, *xs in zip(ys, *operands):
+            np.testing.assert_array_equal(y, in_rank_order(xs, op))
+            assert y.dtype == xs[0].dtype
+
+
 @pytest.mark.parametrize("op", ["sum", "max", "min", "prod"])
-def test_all_reduce_is_the_rank_order_reduction_on_every_rank(ranks, dtype, op):
-    ys = ranks(lambda comm: comm.all_reduce(data(comm.rank, (3, 50), dtype), op))
-    expected = in_rank_order([data(r, (3, 50), dtype) for r in range(len(ys))], op)
-    for y in ys:
-        np.testing.assert_array_equal(y, expected)
-        assert y.dtype == dtype
+def test_all_reduce_is_the_rank_order_reduction_on_every_rank(ranks, op):
+    def operands_of(rank):
+        return [data(rank, (3, 50), dtype) for dtype in NUMBERS]
+
+    assert_reduced(ranks, operands_of, op)
 
 
-@pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("op", ["sum", "prod"])
-def test_integers_wrap_around(ranks, dtype, op):
-    ends = np.iinfo(dtype)
-    x = np.array([ends.max, ends.min, ends.max // 2, 3], dtype)
-    ys = ranks(lambda comm: comm.all_reduce(x, op))
-    expected = in_rank_order([x] * len(ys), op)
-    for y in ys:
-        np.testing.assert_array_equal(y, expected)
+def test_integers_wrap_around(ranks, op):
+    ends = [np.iinfo(dtype) for dtype in INTS]
+    xs = [np.array([e.max, e.min, e.max // 2, 3], e.dtype) for e in ends]
+    assert_reduced(ranks, lambda rank: xs, op)
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_mean_of_every_size(ranks, size, dtype):
-    ys = ranks(lambda comm: comm.all_reduce(data(comm.rank, size, dtype), "mean"))
-    expected = in_rank_order([data(r, size, dtype) for r in range(len(ys))], "mean")
-    for y in ys:
-        np.testing.assert_array_equal(y, expected)
+def test_mean_of_every_size(ranks, size):
+    def operands_of(rank):
+        return [data(rank, size, dtype) for dtype in FLOATS]
+
+    assert_reduced(ranks, operands_of, "mean")
 
 
 def test_mean_of_integers_is_refused(ranks):
@@ -170,12 +175,17 @@ def test_reduce_scatter(ranks, row):
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (300_000,), (3, 2)])
-@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float64"])
-def test_all_gather(ranks, shape, dtype):
-    ys = ranks(lambda comm: comm.all_gather(data(comm.rank, shape, dtype)))
-    expected = np.stack([data(r, shape, dtype) for r in range(len(ys))])
-    for y in ys:
-        np.testing.assert_array_equal(y, expected)
+def test_all_gather(ranks, shape):
+    dtypes = ["bool", "int16", "float16", "float64"]
+
+    def act(comm):
+        return [comm.all_gather(data(comm.rank, shape, dtype)) for dtype in dtypes]
+
+    results = ranks(act)
+    for ys in results:
+        for dtype, y in zip(dtypes, ys):
+            expected = np.stack([data(r, shape, dtype) for r in range(len(results))])
+            np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("row", [(), (5,), (100_000,)])

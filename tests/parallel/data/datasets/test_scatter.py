@@ -20,17 +20,18 @@ def parts_of(n, size, equal):
     return [(int(e - length), int(e)) for e, length in zip(ends, lengths)]
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 12])
 @pytest.mark.parametrize("equal", [True, False])
-def test_scatter_index(ranks, n, equal):
-    def act(comm):
-        total = n if comm.rank == comm.size - 1 else None
-        root = comm.size - 1
-        return scatter_index(total, comm, root, force_equal_length=equal)
+def test_scatter_index(ranks, equal):
+    totals = [0, 1, 7, 8, 9, 12]
 
-    results = ranks(act)
-    assert results == parts_of(n, len(results), equal)
-    assert {i for b, e in results for i in range(b, e)} == set(range(n))
+    def act(comm):
+        root = comm.size - 1
+        known = totals if comm.rank == root else [None] * len(totals)
+        return [scatter_index(n, comm, root, force_equal_length=equal) for n in known]
+
+    for n, *found in zip(totals, *ranks(act)):
+        assert found == parts_of(n, len(found), equal)
+        assert {i for b, e in found for i in range(b, e)} == set(range(n))
 
 
 @pytest.mark.parametrize("equal", [True, False])
