@@ -51,10 +51,11 @@ else:
     ALL_KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
     # One rank sends nothing in either way. Two processes share memory and three send
     # messages, so two threads send messages and three share memory. Four ranks send
-    # messages as two do, and as simulated ones do.
+    # messages as two do and as simulated ones do, and share memory within two nodes;
+    # all four on one node are those of communicators, grids and combinations.
     _REPEATED = [
-        *((1, "messages", 1), (2, "shared memory", 1)),
-        *((3, "messages", 1), (4, "messages", 1)),
+        *((1, "messages", 1), (2, "shared memory", 1), (3, "messages", 1)),
+        *((4, "messages", 1), (4, "shared memory", 1)),
     ]
     _KINDS = [kind for kind in ALL_KINDS if kind not in _REPEATED]
     _SOME = [(2, "messages", 1), (4, "shared memory", 2)]  # three processes are others
