@@ -6,7 +6,6 @@ error's name, or dtypes and shapes of what it gives.
 """
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -56,11 +55,13 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("call", "expected"), error_cases.table(CASES))
-def test_outcome(call, expected):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert error_cases.outcome(call, NAMES) == expected
+BY_NAME = error_cases.by_name(CASES)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_outcomes(name):
+    wrong = error_cases.differences(BY_NAME[name], NAMES)
+    assert not wrong, wrong
 
 
 # Calls of constructors alone, with sizes of which one may be a tuple.

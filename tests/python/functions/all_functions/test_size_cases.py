@@ -22,14 +22,13 @@ TABLES = (shape_cases, axis_cases, convolution_cases, window_cases)
 f, d = NAMES["f"], NAMES["d"]
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [row for module in TABLES for row in error_cases.table(module.CASES)],
-)
-def test_outcome(call, expected):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert error_cases.outcome(call, NAMES) == expected
+CASES = error_cases.by_name("\n".join(module.CASES.strip() for module in TABLES))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outcomes(name):
+    wrong = error_cases.differences(CASES[name], NAMES)
+    assert not wrong, wrong
 
 
 # Functions by whose names errors of other functions, which call them, may begin.

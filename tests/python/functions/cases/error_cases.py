@@ -13,6 +13,8 @@ of float16, float32, float64, int32 and int64.
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any
 
 import numpy
@@ -94,6 +96,27 @@ def table(cases: str) -> list[tuple[str, str]]:
         call, _, outcomes = line.partition(" -> ")
         rows.append((call, outcomes.rpartition(" | ")[2]))
     return rows
+
+
+def by_name(cases: str) -> dict[str, list[tuple[str, str]]]:
+    """The same by the name with which calls begin, for a test of each."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for row in table(cases):
+        begin = re.match(r"[\w.]+", row[0])
+        groups.setdefault(begin[0] if begin else "operators", []).append(row)
+    return groups
+
+
+def differences(rows: list[tuple[str, str]], names: dict[str, Any]) -> str:
+    """Lines about the calls whose outcomes are others than expected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [outcome(call, names) for call, _ in rows]
+    return "\n".join(
+        f"{call}: expected {expected}, got {other}"
+        for (call, expected), other in zip(rows, found)
+        if other != expected
+    )
 
 
 if __name__ == "__main__":
