@@ -1,6 +1,7 @@
 """Runs scripts in forks of this process, which has imported what takes longest.
 
-``scripts.py`` starts it, and writes a request for each script: a line of JSON.
+``scripts.py`` starts it, and ``script_client.py`` sends a request for each script: a
+line of JSON, with the script's streams.
 """
 
 import contextlib
@@ -8,6 +9,9 @@ import importlib
 import json
 import os
 import runpy
+import select
+import signal
+import socket
 import sys
 
 import renga.chainer.__main__
@@ -18,23 +22,47 @@ with contextlib.suppress(ImportError):
     importlib.import_module("matplotlib.pyplot")
 
 
-def next_request():
+def next_request(listener):
     """The request of this process, which is a fork for it alone."""
-    for line in sys.stdin:
-        child = os.fork()
+    while True:
+        ready, _, _ = select.select([sys.stdin, listener], [], [])
+        if sys.stdin in ready:
+            sys.exit()  # pytest has ended
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            return answered(connection)
+        connection.close()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def answered(connection):
+    """The request of a connection, in a fork whose status this process answers."""
+    text, streams, _, _ = socket.recv_fds(connection, 1 << 16, 3)
+    while not text.endswith(b"\n"):
+        text += connection.recv(1 << 16)
+    child = os.fork()
+    for number, stream in enumerate(streams):
         if child == 0:
-            return json.loads(line)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(status, flush=True)
-    sys.exit()
+            os.dup2(stream, number)
+        os.close(stream)
+    if child == 0:
+        connection.close()
+        return json.loads(text)
+    ended = os.pidfd_open(child)
+    ready, _, _ = select.select([connection, ended], [], [])
+    if ended not in ready:  # who has asked is gone
+        os.kill(child, signal.SIGTERM)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(OSError):
+        connection.sendall(b"%d\n" % status)
+    os._exit(0)
 
 
 def main():
-    request = next_request()
-    sys.stdin = open(os.devnull)
-    os.dup2(sys.stdin.fileno(), 0)
-    for stream, name in enumerate(request["streams"], start=1):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    request = next_request(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

@@ -2,12 +2,9 @@
 
 import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
 from tests.scripts import run_script
 
 FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
@@ -45,20 +42,12 @@ RANKS = {"dual_parallel": 4, "seq2seq": 2}
 
 def run(name, folder):
     """What a script prints, and how it ends."""
-    if name not in RANKS:
-        return run_script(SCRIPTS[name], cwd=folder, chainer=True)
-    pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
-    if "OMPI_COMM_WORLD_RANK" in os.environ:
-        pytest.skip("starts mpiexec")
-    n = RANKS[name]
-    return subprocess.run(
-        [*mpiexec_command(n), sys.executable, "-m", "renga.chainer", SCRIPTS[name]],
-        cwd=folder,
-        env=mpiexec_environment(n),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    ranks = RANKS.get(name, 1)
+    if ranks > 1:
+        pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+        if "OMPI_COMM_WORLD_RANK" in os.environ:
+            pytest.skip("starts mpiexec")
+    return run_script(SCRIPTS[name], cwd=folder, chainer=True, ranks=ranks)
 
 
 def test_every_script_is_known():

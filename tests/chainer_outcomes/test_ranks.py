@@ -6,16 +6,14 @@ purpose. The ranks are processes, and threads of one process.
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
 from tests.chainer_outcomes.differences import COMPUTES, DIFFERENCES
 from tests.chainer_outcomes.test_outcomes import agrees
+from tests.scripts import run_script
 
 FOLDER = Path(__file__).parent
 SIZES = (2, 3)
@@ -29,28 +27,13 @@ def outcomes(size, how):
     """Renga's outcomes of all cases, a list of the ranks' for each."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
-        run = [
-            sys.executable,
-            "-m",
-            "renga.chainer",
-            FOLDER / "record.py",
-            "ranks",
-            file,
-        ]
-        environment = {**os.environ, "RENGA_TIMEOUT": "30"}
-        if how == "threads":
-            run.append(str(size))
-        else:
-            run = [*mpiexec_command(size), *run]
-            environment |= mpiexec_environment(size)
-        done = subprocess.run(
-            run,
+        done = run_script(
+            *(FOLDER / "record.py", "ranks", file),
+            *([size] if how == "threads" else []),
             cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            env=environment,
+            env={**os.environ, "RENGA_TIMEOUT": "30"},
+            chainer=True,
+            ranks=size if how == "processes" else 1,
         )
         assert done.returncode == 0, done.stderr
         return json.loads(file.read_text())

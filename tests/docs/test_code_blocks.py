@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
 from tests.docs.block_setups import FRAGMENTS, SETUPS
 from tests.docs.run_page import blocks
 from tests.scripts import run_script
@@ -40,18 +38,8 @@ def test_page(page, tmp_path):
     run_page = Path(__file__).with_name("run_page.py")
     arguments = [run_page, page, tmp_path / "setup.txt"]
     variables = {"MPLBACKEND": "agg", "PYTHONPATH": _path()}
-    if ranks == 1:
-        env = {**os.environ, **variables}
-        done = run_script(*arguments, cwd=tmp_path, env=env)
-    else:
-        done = subprocess.run(
-            [*mpiexec_command(ranks), sys.executable, *map(str, arguments)],
-            cwd=tmp_path,
-            env={**mpiexec_environment(ranks), **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+    env = {**os.environ, **variables}
+    done = run_script(*arguments, cwd=tmp_path, env=env, ranks=ranks)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "01_digits"
@@ -39,11 +37,9 @@ def test_the_readme_shows_these_lines():
 
 
 def train(script: str, ranks: int, out: Path, *options: str) -> Path:
-    start = mpiexec_command(ranks) if ranks > 1 else []
-    command = [*start, sys.executable, str(EXAMPLES / script)]
-    command += ["--epoch", "1", "--out", str(out), *options]
-    env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
+    options = ("--epoch", "1", "--out", str(out), *options)
+    done = run_script(EXAMPLES / script, *options, cwd=Path.cwd(), ranks=ranks)
+    assert done.returncode == 0, done.stderr
     return out
 
 

@@ -1,13 +1,11 @@
 """The example of Optuna: two ranks give a study with pruned trials and its plot."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_script
 
 optuna = pytest.importorskip("optuna")
 SCRIPT = Path(__file__).resolve().parents[2] / "examples/04_optuna/tune_digits.py"
@@ -16,10 +14,9 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples/04_optuna/tune_digits.p
 @pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
 def test_tuning_on_two_ranks(tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
-    command = [*mpiexec_command(2), sys.executable, str(SCRIPT), "--trials", "8"]
-    command += ["--epoch", "3", "--out", str(tmp_path), "--storage", storage]
-    env = mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
+    options = ["--trials", 8, "--epoch", 3, "--out", tmp_path, "--storage", storage]
+    done = run_script(SCRIPT, *options, cwd=tmp_path, ranks=2)
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "study.png").read_bytes()[:4] == b"\x89PNG"
     (name,) = optuna.get_all_study_names(storage)
     trials = optuna.load_study(study_name=name, storage=storage).trials

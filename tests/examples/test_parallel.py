@@ -6,8 +6,6 @@ import copy
 import importlib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -17,7 +15,7 @@ import renga
 import renga.functions as F
 from renga.communicators import local
 from renga.distributed import parallelize
-from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -27,17 +25,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(script: str, ranks: int, *options: object) -> str:
-    start = mpiexec_command(ranks) if ranks > 1 else []
-    command = [*start, sys.executable, EXAMPLES / script, *options]
-    env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        list(map(str, command)),
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
+    done = run_script(EXAMPLES / script, *options, cwd=Path.cwd(), ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 SMALL = ["--steps", 2, "--batch", 16, "--width", 4]

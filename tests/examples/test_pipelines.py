@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
 import pytest
 
-from renga.launch import mpiexec_command, mpiexec_environment
-from tests.scripts import run_program
+from tests.scripts import run_program, run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "08_pipelines"
 
@@ -91,13 +88,9 @@ def test_a_language_model(run_offline, tmp_path):
 
 @pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
 def test_the_trace_of_two_ranks(tmp_path):
-    command = [*mpiexec_command(2), sys.executable, EXAMPLES / "trace_pipeline.py"]
-    subprocess.run(
-        [*map(str, command), "--out", str(tmp_path / "trace.json")],
-        env=mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"},
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
+    script, options = EXAMPLES / "trace_pipeline.py", ["--out", tmp_path / "trace.json"]
+    done = run_script(script, *options, cwd=tmp_path, ranks=2)
+    assert done.returncode == 0, done.stderr
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     names = {e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert names == {"stage 0 (rank 0)", "stage 1 (rank 1)"}

@@ -3,8 +3,6 @@
 import json
 import os
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -12,7 +10,7 @@ import pytest
 
 import renga
 import renga.links as L
-from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -36,18 +34,11 @@ def test_strategies_compute_the_same(tmp_path):
     options = ["--iteration", 4, "--unit", 16, "--layer", 1, "--batchsize", 2]
     weights, shares = {}, {}
     for strategy, ranks in (("channel", 1), ("channel", 2), ("sequence", 2)):
-        start = mpiexec_command(ranks) if ranks > 1 else []
         script = EXAMPLES / "11_transformers" / "train_gpt_parallel.py"
         out = tmp_path / f"{strategy}{ranks}.npz"
-        command = [*start, sys.executable, script, "--strategy", strategy]
-        done = subprocess.run(
-            list(map(str, [*command, "--out", out, *options])),
-            env=mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
+        of_run = ["--strategy", strategy, "--out", out, *options]
+        done = run_script(script, *of_run, cwd=tmp_path, ranks=ranks)
+        assert done.returncode == 0, done.stderr
         (shares[strategy, ranks],) = (
             int(line.split()[3].rstrip("%"))
             for line in done.stdout.splitlines()
@@ -78,15 +69,8 @@ def test_a_gpt_is_fine_tuned_by_two_ranks(tmp_path, monkeypatch):
     renga.serializers.save_npz(tmp_path / "gpt.npz", gpt)
     options = ["--model", tmp_path / "gpt.npz", "--rank", 4, "--iteration", 40]
     options += ["--out", tmp_path, "--batchsize", 2]
-    command = [*mpiexec_command(2), sys.executable, folder / "fine_tune_gpt.py"]
-    done = subprocess.run(
-        list(map(str, [*command, *options])),
-        env=mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    done = run_script(folder / "fine_tune_gpt.py", *options, cwd=tmp_path, ranks=2)
+    assert done.returncode == 0, done.stderr
     (before,) = (
         float(line.split()[-1])
         for line in done.stdout.splitlines()
