@@ -10,10 +10,10 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.onnx_runs import computed
 from tests.scripts import run_program
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 onnx_chainer = pytest.importorskip("renga.chainer.onnx_chainer")
 
 rng = np.random.default_rng(0)
@@ -45,14 +45,6 @@ def net():
     net = Network()
     net(X)
     return net
-
-
-def computed(proto, *arrays):
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [each.name for each in session.get_inputs()]
-    return session.run(None, dict(zip(names, arrays)))
 
 
 def expected(model, *arrays):

@@ -10,9 +10,9 @@ from renga import _core
 from renga.exporters.onnx import OPSET, export
 from renga.exporters.onnx.registry import OPERATORS
 from tests.catalogue import CASES
+from tests.onnx_runs import computed
 
 onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 rng = numpy.random.default_rng(0)
 
@@ -21,21 +21,13 @@ def draw(*shape, dtype="f4"):
     return rng.uniform(0.2, 0.9, shape).astype(dtype)
 
 
-def run(proto, *arrays):
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    names = [each.name for each in session.get_inputs()]
-    return session.run(None, dict(zip(names, arrays)))
-
-
 def check(function, *arrays, tolerance=1e-5):
     proto = export(function, arrays)
     with renga.using_config("train", False):
         expected = function(*map(renga.Variable, arrays))
     if isinstance(expected, renga.Variable):
         expected = [expected]
-    found = run(proto, *arrays)
+    found = computed(proto, *arrays)
     assert len(found) == len(expected)
     for y, want in zip(found, expected):
         assert y.dtype == want.dtype and y.shape == want.shape
@@ -113,7 +105,7 @@ def test_operators_of_the_list(name):
     proto = export(lambda *xs: case.call(_core.ops, *xs), xs)
     assert [node.op_type for node in proto.graph.node] == [op, "Identity"]
     expected = case.reference(*(x.astype("f8") for x in xs))
-    numpy.testing.assert_allclose(run(proto, *xs)[0], expected, 1e-5, 1e-6)
+    numpy.testing.assert_allclose(computed(proto, *xs)[0], expected, 1e-5, 1e-6)
 
 
 def test_writers_are_of_listed_operations():
@@ -195,7 +187,7 @@ def test_upsampling_by_the_indices_of_a_pooling(window, size):
     x, other = rng.normal(size=(2, 2, 3, *(size or (5, 7)))).astype("f4")
     proto = check(function, x)
     expected = function(renga.Variable(other)).array
-    numpy.testing.assert_allclose(run(proto, other)[0], expected, rtol=1e-6)
+    numpy.testing.assert_allclose(computed(proto, other)[0], expected, rtol=1e-6)
 
 
 def test_sequence_of_links():
@@ -272,7 +264,7 @@ def test_a_weight_with_a_matrix_of_low_rank():
     link.add_hook(renga.link_hooks.LoRA(2))
     link.W_B.array[...] = draw(4, 2)
     x = draw(2, 3)
-    (y,) = run(export(link, x), x)
+    (y,) = computed(export(link, x), x)
     W = link.W.array + link.W_B.array @ link.W_A.array
     numpy.testing.assert_allclose(y, x @ W.T + link.b.array, rtol=1e-5)
 
@@ -431,7 +423,9 @@ def test_networks_for_any_batch(name):
         x = draw(size, *shape)
         with renga.using_config("train", False):
             expected = model(renga.Variable(x)).array
-        numpy.testing.assert_allclose(run(proto, x)[0], expected, rtol=1e-4, atol=1e-5)
+        numpy.testing.assert_allclose(
+            computed(proto, x)[0], expected, rtol=1e-4, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import renga
 from renga.exporters.onnx import export
 from tests.catalogue import CATALOGUE, LINKS
 from tests.links.cases import edge_links
+from tests.onnx_runs import computed
 from tests.python.functions.cases import edge_cases
 
 pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 # Why an export is refused: ONNX has no such operation, or what the function or link
 # computes depends on numbers that Python reads: scores, the best path, sampled words.
@@ -76,14 +76,10 @@ def test_every_function_and_link(call):
         with pytest.raises(NotImplementedError, match=REFUSED[kind]):
             export(function, arrays)
         return
-    session = onnxruntime.InferenceSession(
-        export(function, arrays).SerializeToString(),
-        providers=["CPUExecutionProvider"],
-    )
+    proto = export(function, arrays)
     # Between 0 and 1 as before, if they were.
     others = [numpy.asarray(0.9 * numpy.flip(x) + 0.02, "f") for x in arrays]
-    names = [each.name for each in session.get_inputs()]
-    found = session.run(None, dict(zip(names, others)))
+    found = computed(proto, *others)
     with renga.using_config("train", False):
         expected = function(*map(renga.Variable, others))
     assert len(found) == len(expected)

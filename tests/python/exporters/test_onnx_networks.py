@@ -10,9 +10,9 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.exporters.onnx import export
+from tests.onnx_runs import session_of
 
 pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 rng = numpy.random.default_rng(0)
@@ -30,9 +30,7 @@ def check(model, inputs, sizes=(1, 2, 5), rtol=1e-3, atol=1e-4):
     """``inputs(n)`` are the arguments for n samples."""
     model_before = {name: p.array.copy() for name, p in model.namedparams()}
     proto = export(model, inputs(3), dynamic_batch=True)
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = session_of(proto)
     names = [each.name for each in session.get_inputs()]
     for size in sizes:
         arrays = inputs(size)
@@ -102,9 +100,7 @@ def test_variational_autoencoder(monkeypatch):
 def of_one_size(function, *arrays):
     """The graph's results for other arrays of the same shapes, beside the model's."""
     proto = export(function, arrays)
-    session = onnxruntime.InferenceSession(
-        proto.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = session_of(proto)
     others = [numpy.flip(x).copy() for x in arrays]
     names = [each.name for each in session.get_inputs()]
     (found,) = session.run(None, dict(zip(names, others)))
