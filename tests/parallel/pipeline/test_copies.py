@@ -76,7 +76,7 @@ def file_of(link):
 @pytest.mark.parametrize("change", [copied, copied_from, loaded, written])
 @pytest.mark.parametrize("path", ["", "b"])
 def test_links_of_the_model_are_copied_and_loaded_with_all_stages(
-    several_ranks, change, path
+    some_ranks, change, path
 ):
     """On every rank, as one that has the link would go on alone."""
 
@@ -97,7 +97,7 @@ def test_links_of_the_model_are_copied_and_loaded_with_all_stages(
         assert_close(whole(model), expected)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
 def model_with(path, change):

@@ -72,8 +72,8 @@ def change_on_rank_1(comm, change, steps, options):
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_settings_in_the_first_step(several_ranks, change):
-    for before, after, error in several_ranks(change_on_rank_1, change, 0, {}):
+def test_settings_in_the_first_step(some_ranks, change):
+    for before, after, error in some_ranks(change_on_rank_1, change, 0, {}):
         assert CHANGES[change] in error
         for name, value in before.items():
             np.testing.assert_array_equal(after[name], value)
