@@ -184,23 +184,25 @@ def test_many_windows_are_created_and_freed(ranks):
         assert sums == [size * (size - 1) / 2 + turn * size for turn in range(5)]
 
 
-@pytest.mark.parametrize("dtype", ["float16", np.float16, "bfloat16"])
 @pytest.mark.parametrize("size", [5, 300_000])
-def test_16_bit_communication_dtype_is_summed_in_32_bits(ranks, dtype, size):
-    def act(comm):
-        x = data(comm.rank, size, "float32")
-        comm.all_reduce(x, "mean", out=x, dtype=dtype)
-        return x
+def test_16_bit_communication_dtype_is_summed_in_32_bits(ranks, size):
+    dtypes = ["float16", np.float16, "bfloat16"]
 
-    round16 = rounded_to_bfloat16
-    if dtype != "bfloat16":
-        round16 = lambda x: x.astype("float16").astype("float32")  # noqa: E731
-    results = ranks(act)
-    xs = [round16(data(r, size, "float32")) for r in range(len(results))]
-    expected = round16(in_rank_order(xs, "mean"))
-    for y in results:
-        assert y.dtype == "float32"
-        np.testing.assert_array_equal(y, expected)
+    def act(comm):
+        xs = [data(comm.rank, size, "float32") for _ in dtypes]
+        for x, dtype in zip(xs, dtypes):
+            comm.all_reduce(x, "mean", out=x, dtype=dtype)
+        return xs
+
+    for dtype, *ys in zip(dtypes, *ranks(act)):
+        round16 = rounded_to_bfloat16
+        if dtype != "bfloat16":
+            round16 = lambda x: x.astype("float16").astype("float32")  # noqa: E731
+        xs = [round16(data(r, size, "float32")) for r in range(len(ys))]
+        expected = round16(in_rank_order(xs, "mean"))
+        for y in ys:
+            assert y.dtype == "float32"
+            np.testing.assert_array_equal(y, expected)
 
 
 def test_floating_communication_dtype_of_integers_is_refused(ranks):
