@@ -8,19 +8,25 @@ from typing import Any
 
 import numpy
 
-from renga.communicators import Communicator
+from renga.communicators import Communicator, Work
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.pipeline.schedule import rank_of_stage
+from renga.utils.exceptions import describe
 
 COMPLETION = "what completes them (a load, a copy, a save, drain)"
 _CALLS = ("train_batch", "the model", COMPLETION)  # while batches are on their way
+_SECONDS = 10.0  # for which a rank waits for the others after a batch has failed on it
 
 Settings = dict[int, list[str]]  # by the number of a parameter
 
 
 def agree(
-    comm: Communicator, call: str, text: str, numbers: Sequence[int]
+    comm: Communicator,
+    call: str,
+    text: str,
+    numbers: Sequence[int],
+    has_failed: bool,
 ) -> list[list[int]]:
     """The numbers of all ranks, which have to make the same call; a short message.
 
@@ -29,18 +35,24 @@ def agree(
         call: the method that is called.
         text: of its arguments, what has to be the same on all ranks.
         numbers: of this rank.
+        has_failed: whether a batch has failed on this rank since the last call; the
+            others may wait for what it has not sent.
 
     Returns:
         For each of the numbers, those of all ranks.
 
     Raises:
-        RuntimeError: on every rank, if the calls differ.
+        RuntimeError: on every rank, if the calls differ; or if a batch has failed on
+            this one alone.
     """
     if comm.size == 1:
         return [[number] for number in numbers]
     digest = hashlib.blake2b(f"{call} {text}".encode(), digest_size=8).digest()
     own = numpy.array([numpy.frombuffer(digest, numpy.int64)[0], *numbers])
-    digests, *found = comm.all_gather(own).T
+    gathered = comm.all_gather(own, wait=not has_failed)
+    if has_failed:
+        gathered = _wait_briefly(gathered, call)
+    digests, *found = gathered.T
     if (digests == digests[0]).all():  # on all ranks, or on none
         return [each.tolist() for each in found]
     calls = comm.allgather_obj((call, text))
@@ -48,6 +60,17 @@ def agree(
     if len(set(names)) == 1:
         names = [f"{each} with {described}" for each, described in calls]
     raise RuntimeError(_difference(names))
+
+
+def _wait_briefly(work: Work, call: str) -> Any:
+    """The result of a collective that ranks may not take part in any more."""
+    try:
+        return work.wait(_SECONDS)
+    except TimeoutError as error:
+        raise RuntimeError(
+            f"Pipeline: expected all ranks to call {call} after a batch has failed on "
+            f"this one, got none from another within {_SECONDS:.0f} s"
+        ) from error
 
 
 class CallsOnTheWay:
@@ -62,33 +85,51 @@ class CallsOnTheWay:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        self._pending: list[tuple[str, Any]] = []
-        self._difference = ""  # once found, it holds for later calls, too
+        self._pending: list[tuple[str, Work]] = []
+        self._refusal = ""  # once there is a reason, it holds for later calls, too
 
-    def tell(self, call: str, needs_all: bool) -> None:
+    def end(self, error: BaseException) -> None:
+        """Refuses later calls: the batches on their way are lost by an error."""
+        self._refusal = (
+            "Pipeline: expected no error while batches are on their way, which are "
+            f"lost by it, got {describe(error)}: make the pipeline again"
+        )
+
+    @property
+    def are_refused(self) -> bool:
+        """Whether later calls are."""
+        return bool(self._refusal)
+
+    def tell(self, call: str, needs_all: bool, has_failed: bool = False) -> None:
         """Tells the other ranks of a call, one of ``_CALLS``.
 
+        Args:
+            call: that this rank makes.
+            needs_all: whether it cannot begin before all ranks make it.
+            has_failed: whether another batch has failed on this rank, as for ``agree``.
+
         Raises:
-            RuntimeError: some make, or have made, another one.
+            RuntimeError: some make, or have made, another one; or batches are lost.
         """
-        if self._difference:
-            raise RuntimeError(self._difference)
+        if self._refusal:
+            raise RuntimeError(self._refusal)
         number = _CALLS.index(call)
         told = self._comm.all_reduce(numpy.array([number, -number]), "max", wait=False)
         self._pending.append((call, told))
         while len(self._pending) > (not needs_all):
-            self._compare(*self._pending.pop(0))
+            made, told = self._pending.pop(0)
+            found = _wait_briefly(told, made) if has_failed else told.wait()
+            self._compare(made, *found)
 
-    def _compare(self, call: str, told: Any) -> None:
-        most, least = told.wait()
+    def _compare(self, call: str, most: int, least: int) -> None:
         others = {_CALLS[most], _CALLS[-least]} - {call}
         if others:
-            self._difference = (
+            self._refusal = (
                 "Pipeline: expected every rank to call the same while batches are on "
                 f"their way, got {call} on rank {self._comm.rank} and "
                 f"{others.pop()} on another"
             )
-            raise RuntimeError(self._difference)
+            raise RuntimeError(self._refusal)
 
 
 def settings_of(params: Iterable[Parameter]) -> Settings:

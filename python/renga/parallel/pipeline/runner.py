@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import itertools
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
@@ -82,9 +82,8 @@ class Runner:
         self._options = options
         self._samples = samples
         self._model = model
-        self._messages = StageMessages(comm, n_stages)
-        # Batches in training may be on their way while others are evaluated.
-        self._evaluation_messages = StageMessages(comm, n_stages)
+        self.has_failed = False  # whether a batch has on this rank
+        self.renew_messages()
         self._outer_leaves = (
             OuterLeaves(comm, options.flushes) if comm.size > 1 else None
         )
@@ -98,6 +97,28 @@ class Runner:
     def is_streaming(self) -> bool:
         """Whether batches may be on their way."""
         return self._stream is not None
+
+    def renew_messages(self) -> None:
+        """Leaves behind the messages of batches that have failed; every rank calls it.
+
+        Nobody receives them: others would be taken for those of later batches.
+        """
+        self._messages = StageMessages(self._comm, self._n_stages)
+        # Batches in training may be on their way while others are evaluated.
+        self._evaluation_messages = StageMessages(self._comm, self._n_stages)
+
+    @contextlib.contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.has_failed = True
+            raise
+
+    @property
+    def has_lost_batches(self) -> bool:
+        """Whether batches that were on their way cannot be completed any more."""
+        return self._calls.are_refused
 
     def restart(self) -> None:
         """Has later batches start from the current parameters."""
@@ -134,8 +155,9 @@ class Runner:
         flush = weights.Flush([], None, self._comm.rank, self._comm.size, 1)
         executor = self._new_executor(flush, None, None, self._evaluation_messages)
         executor.add(0, batch)
-        for stage in range(self._comm.rank, self._n_stages, self._comm.size):
-            executor.run(Action("F", stage, i) for i in range(len(batch)))
+        with self._noting_failure():
+            for stage in range(self._comm.rank, self._n_stages, self._comm.size):
+                executor.run(Action("F", stage, i) for i in range(len(batch)))
         observations = executor.finish(is_flushed=True)
         own = [executor.results[i] for i in range(len(batch))]
         if not all(map(results.is_complete, own)) or self._comm.size > 1:
@@ -189,7 +211,8 @@ class Runner:
             self._run_stream(self._executor, parts[0], found)
             return
         try:
-            self._run_flushed(self._executor, parts, found)
+            with self._noting_failure():
+                self._run_flushed(self._executor, parts, found)
         except BaseException:
             self.restart()
             if self._outer_leaves is not None:
@@ -299,7 +322,7 @@ class Runner:
     def tell(self, call: str) -> None:
         """Checks that all ranks make one call, if batches are on their way."""
         if self._stream is not None:
-            self._calls.tell(call, needs_all=True)
+            self._calls.tell(call, True, self.has_failed)
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""
@@ -377,7 +400,12 @@ class Runner:
             self._stream = make(self._comm.rank, self._comm.size, len(batch))
         executor.add(self._next, batch)
         self._next += len(batch)
-        executor.run(self._stream.next_batch())
+        try:
+            with self._noting_failure():
+                executor.run(self._stream.next_batch())
+        except BaseException as error:
+            self._calls.end(error)
+            raise
         own = results.observation_of(executor.finish(is_flushed=False), found.is_sum)
         # No rank waits for it: a rank reports what the last stage has observed when it
         # has completed the backward pass.

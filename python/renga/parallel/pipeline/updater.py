@@ -55,8 +55,12 @@ class PipelineUpdater(StandardUpdater):
 
     def finalize(self) -> None:
         """Completes the batches on their way and ends the iterators."""
-        self._optimizers["main"].target.drain()
-        super().finalize()
+        target = self._optimizers["main"].target
+        try:
+            if not target.has_lost_batches:
+                target.drain()
+        finally:
+            super().finalize()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the state of a single process; every rank takes part.
