@@ -117,6 +117,22 @@ def test_a_synchronized_order(ranks, own_state):
         assert orders == expected[1:]
 
 
+def test_a_synchronized_order_is_that_of_chainermn(ranks):
+    def act(comm):
+        it = SerialIterator(list(range(6)), 6)
+        comm.barrier()  # threads have one global generator
+        if comm.rank == 0:
+            np.random.seed(7)
+        create_synchronized_iterator(it, comm)
+        return it.next() + it.next()
+
+    results = ranks(act)
+    seed = np.random.RandomState(7).randint(0, 2**32 - 1)
+    drawn = np.random.RandomState(seed)
+    expected = [*drawn.permutation(6), *drawn.permutation(6)]
+    assert all(order == expected for order in results)
+
+
 def test_without_shuffling_there_is_nothing_to_synchronize(ranks):
     def act(comm):
         it = SerialIterator(list(range(4)), 2, shuffle=False)

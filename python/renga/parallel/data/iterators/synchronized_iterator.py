@@ -21,7 +21,7 @@ def create_synchronized_iterator(
 
     Every rank has its own data, all of one length. The order is that of rank 0's
     sampler; one that draws from NumPy's global generator is replaced by one with a
-    common generator. Each rank's iterator is reset.
+    common generator, whose seed is ChainerMN's. Each rank's iterator is reset.
 
     Returns:
         ``actual_iterator``.
@@ -37,7 +37,7 @@ def create_synchronized_iterator(
     iterator: Any = actual_iterator
     sampler = iterator.order_sampler
     if communicator.rank == 0 and _draws_globally(sampler):
-        seed = numpy.random.randint(2**31)
+        seed = numpy.random.randint(0, 2**32 - 1, dtype=numpy.int64)
         sampler = ShuffleOrderSampler(numpy.random.RandomState(seed))
     sampler = communicator.bcast_obj(sampler)
     iterator.order_sampler = None if sampler is None else CommonOrderSampler(sampler)
