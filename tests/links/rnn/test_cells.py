@@ -24,9 +24,12 @@ def test_child_that_is_not_there_has_a_state_of_zeros(make):
         ((None, c, None, h, x), (0 * c, c, 0 * h, h, x)),
         ((c, None, h, h, x), (c, 0 * c, h, h, x)),
         ((None, None, None, None, x), (0 * c, 0 * c, 0 * h, 0 * h, x)),
+        ((None, c, None, h, None), (0 * c, c, 0 * h, h, 0 * x)),
     ):
         for y, e in zip(link(*given), link(*zeros)):
             numpy.testing.assert_allclose(y.array, e.array, rtol=1e-6)
+    with pytest.raises(ValueError, match="expected x or a state"):
+        link(*[None] * 5)
 
 
 def test_wrong_children():
