@@ -41,6 +41,15 @@ def test_products_are_those_of_the_published_models():
     assert inception_v3().flops / 64 / 2e9 == pytest.approx(5.713, rel=0.004)
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_what_is_joined_along_channels_has_images_of_one_size(name):
+    operations = NETWORKS[name]().operations
+    for op in operations:
+        if op.kind == "concat":
+            for x in op.inputs:
+                assert operations[x.producer].extents[2:] == op.extents[2:]
+
+
 def test_a_language_model_counts_shared_parameters_once():
     graph = rnn_language_model(steps=3, layers=2, size=8, words=10)
     lstm = 4 * 8 * (8 + 8) + 4 * 8
