@@ -51,6 +51,15 @@ def test_doctor_says_what_is_missing(monkeypatch, tmp_path, capsys):
     assert "pip install 'renga[mpi]'" in capsys.readouterr().err
 
 
+def test_doctor_ends_with_the_status_of_its_ranks(monkeypatch, tmp_path):
+    monkeypatch.delenv("OMPI_COMM_WORLD_RANK", raising=False)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text("#!/bin/sh\nexit 3\n")
+    mpiexec.chmod(0o755)
+    assert main(["doctor"]) == 3
+
+
 @pytest.mark.parametrize("options", [["--ranks", "0"], ["--write", "none/a.json"]])
 def test_doctor_names_what_is_wrong(options, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("OMPI_COMM_WORLD_RANK", raising=False)
