@@ -443,6 +443,18 @@ def test_networks_for_any_batch(name):
             NotImplementedError,
             r"Mul \(.*test_onnx.py:\d+\) depends on the size of the batch",
         ),
+        (
+            lambda x: x + numpy.arange(len(x), dtype="f")[:, None],
+            (2, 3),
+            NotImplementedError,
+            "Add .* depends on the size of the batch",
+        ),
+        (
+            lambda x: F.concat([x, numpy.ones((len(x) ** 2, 3), "f")], 0),
+            (2, 3),
+            NotImplementedError,
+            "Concat .* depends on the size of the batch",
+        ),
         (lambda x: x, (), ValueError, r"a batch axis and an example, got \(\)"),
         (lambda x: x, (0, 3), ValueError, r"and an example, got \(0, 3\)"),
     ],
