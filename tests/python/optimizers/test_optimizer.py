@@ -7,7 +7,9 @@ import pytest
 
 import renga
 from renga import Chain, Link, Parameter, optimizers
+from renga.core.optimizer.update_rule import require_own_rules
 from renga.optimizer import GradientMethod, Optimizer
+from renga.optimizers.sgd import SGDRule
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
 
@@ -86,6 +88,20 @@ def test_override_of_create_update_rule_is_what_runs():
     model = Model()
     Mine().setup(model).update(model.loss, [0, 0])
     numpy.testing.assert_array_equal(model.w.array, [7, 7])
+
+
+@pytest.mark.parametrize("rule", [renga.UpdateRule, SGDRule])
+def test_rules_without_an_optimizers_hyperparameters_are_no_other_ones(rule):
+    class Mine(optimizers.SGD):
+        def create_update_rule(self):
+            return rule()
+
+    model = Model()
+    mine = Mine().setup(model)
+    require_own_rules("some call", mine)
+    optimizers.SGD().setup(model)
+    with pytest.raises(ValueError, match="some call: .*/unused, .* of another one"):
+        require_own_rules("some call", mine)
 
 
 class Hook:
