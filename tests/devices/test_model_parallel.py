@@ -75,10 +75,11 @@ def test_messages_and_chainermn_collectives(on_two):
         found += comm.recv(other)
         comm.send(mine[:, ::2], other, wait=False)
         found += [comm.recv(other, out=device.send(x[:, ::2] * 0))]
-        found += [comm.bcast(mine, 1), *comm.allgather(mine)]
+        found += [comm.bcast(mine), comm.bcast(mine, 1), *comm.allgather(mine)]
         found += comm.alltoall((mine, mine * 2))
         found += [comm.scatter([mine, mine * 3] if comm.rank == 1 else None, root=1)]
-        gathered = comm.gather(mine, root=0)
+        found += [comm.scatter([mine, mine * 3] if comm.rank == 0 else None)]
+        gathered = comm.gather(mine)
         found += [] if gathered is None else gathered
         # Arrays of the host stay there.
         comm.send(x, other, wait=False)
@@ -88,8 +89,9 @@ def test_messages_and_chainermn_collectives(on_two):
 
     for rank, found in enumerate(on_two(body)):
         theirs = x + 1 - rank
-        expected = [theirs, theirs, theirs[1:], theirs[:, ::2], x + 1, x, x + 1]
+        expected = [theirs, theirs, theirs[1:], theirs[:, ::2], x, x + 1, x, x + 1]
         expected += [x * (rank + 1), (x + 1) * (rank + 1), (x + 1) * (1 + 2 * rank)]
+        expected += [x * (1 + 2 * rank)]
         expected += [x, x + 1] if rank == 0 else []
         assert len(found) == len(expected)
         for y, z in zip(found, expected):
