@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator, RankFailed
+from renga.training.extension import Extension
 
 _SECONDS = 1.0  # between two looks at whether training has ended on another rank
 
@@ -69,7 +69,7 @@ class Rounds:
             if rank != self._comm.rank:
                 self._notices.send(notice, rank, wait=False)
 
-    def end_with(self, extension: Any) -> None:
+    def end_with(self, extension: Extension) -> None:
         """Has an extension call ``end`` where it is finalized."""
         finalize = getattr(extension, "finalize", None)
 
@@ -78,4 +78,4 @@ class Rounds:
             if finalize is not None:
                 finalize()
 
-        extension.finalize = end_and_finalize
+        extension.finalize = end_and_finalize  # type: ignore[method-assign]
