@@ -1,7 +1,6 @@
 #include "devices/allocator.h"
 
 #include <malloc.h>
-#include <pthread.h>
 
 #include <array>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/forked_processes.h"
 #include "devices/gil_release.h"
 #include "devices/guarded_blocks.h"
 #include "devices/large_blocks.h"
@@ -85,9 +85,6 @@ class Pool {
     return stats_.in_use > 0;
   }
 
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-
   // Whether blocks stay in the cache when it is emptied.
   void keep(bool keeps) {
     const std::lock_guard lock(mutex_);
@@ -151,7 +148,7 @@ class Pool {
   }
 
   Device device_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::array<std::vector<void*>, std::size_t{4} * 13> free_;  // up to LargeBlocks::kMinBytes
   LargeBlocks large_;
   MemoryStats stats_;  // its `cached` is that of small blocks
@@ -167,8 +164,6 @@ MemoryStats operator+(const MemoryStats& a, const MemoryStats& b) {
 class DevicePools {
  public:
   explicit DevicePools(Device device) : device_(device), main_(device) {}
-
-  Pool& main() { return main_; }
 
   void* take(std::size_t bytes) {
     void* const stream = device_.is_host() ? nullptr : current_stream(device_.index);
@@ -267,7 +262,7 @@ class DevicePools {
 
   Device device_;
   Pool main_;
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::atomic<bool> has_others_{false};
   std::map<void*, std::shared_ptr<Pool>> by_stream_;
   std::map<void*, void*> owners_;  // the streams of blocks that are not of the default one
@@ -278,7 +273,7 @@ DevicePools& pools_of(Device device) {
   // Pools are never destroyed: arrays held by Python may outlive every static of this library.
   static auto* host = new DevicePools(Device{});
   if (device.is_host()) return *host;
-  static std::mutex mutex;
+  static ForkMutex mutex;
   static auto* others = new std::map<std::pair<int, int>, std::unique_ptr<DevicePools>>;
   const std::lock_guard lock(mutex);
   auto& pools = (*others)[{device.driver, device.index}];
@@ -286,10 +281,8 @@ DevicePools& pools_of(Device device) {
   return *pools;
 }
 
-// A forked process would wait forever for a lock that another thread has: it has no other threads.
-void unlock_host() { pools_of(Device{}).main().unlock(); }
-[[maybe_unused]] const int has_locks_at_forks =
-    pthread_atfork([] { pools_of(Device{}).main().lock(); }, &unlock_host, &unlock_host);
+// Made before there are threads: a process that is forked meanwhile would wait for it forever.
+[[maybe_unused]] const DevicePools& host_pools = pools_of(Device{});
 
 // Takes a block of exactly `bytes`, without a lock and without statistics.
 void* block_of_system(std::size_t bytes) {

@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "devices/forked_processes.h"
 #include "devices/gil_release.h"
 
 namespace renga {
 namespace {
 
 // Pending computations by the memory that they read. Storage::deferred_reads() counts entries.
-std::mutex mutex;
+ForkMutex mutex;
 std::unordered_multimap<const Storage*, Ref<const Deferred>> readers;
 
 Ref<const Deferred> reader_of(const Storage& memory) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "devices/forked_processes.h"
 #include "transport/mpi/mpi_transport.h"
 
 namespace renga {
@@ -99,8 +100,7 @@ std::byte* map(int file, std::size_t bytes) {
 class ForkGuard {
  public:
   ForkGuard() {
-    pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                   [] { instance().in_child(); });
+    pthread_atfork(nullptr, nullptr, [] { instance().in_child(); });
   }
 
   void add(std::byte* memory, std::size_t bytes, int file) {
@@ -130,10 +130,9 @@ class ForkGuard {
       static_cast<void>(mmap(block.memory, block.bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_FIXED, block.file, 0));
     }
-    mutex_.unlock();
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::vector<Block> blocks_;
 };
 

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <array>
+#include <mutex>
 #include <utility>
 
 #include "devices/allocator.h"
@@ -49,10 +50,12 @@ void count_on_given_threads() {
   if (omp_get_max_threads() > limit) omp_set_num_threads(limit);
 }
 
+ForkMutex idle_arguments;  // of all plans
+
 }  // namespace
 
 std::optional<Arguments> IdleArguments::take() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(idle_arguments);
   if (all_.empty()) return std::nullopt;
   Arguments last = std::move(all_.back());
   all_.pop_back();
@@ -60,7 +63,7 @@ std::optional<Arguments> IdleArguments::take() {
 }
 
 void IdleArguments::give(Arguments arguments) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(idle_arguments);
   all_.push_back(std::move(arguments));
 }
 
@@ -163,13 +166,10 @@ std::shared_ptr<const Plan> Plans::get(Key key, const std::function<Plan()>& mak
   // A primitive is cut to the number of threads there are when it is made.
   count_on_given_threads();
   key.push_back(omp_get_max_threads());
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = kept_.find(key);
-    if (found != kept_.end()) return found->second;
-  }
-  auto plan = std::make_shared<const Plan>(make());
   const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(key);
+  if (found != kept_.end()) return found->second;
+  auto plan = std::make_shared<const Plan>(make());
   if (kept_.size() >= kMost) kept_.clear();
   return kept_.emplace(std::move(key), std::move(plan)).first->second;
 }

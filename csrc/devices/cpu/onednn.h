@@ -7,13 +7,13 @@
 #include <dnnl.hpp>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "devices/forked_processes.h"
 #include "devices/numbers_hash.h"
 
 namespace renga::onednn {
@@ -59,7 +59,6 @@ class IdleArguments {
   void give(Arguments arguments);
 
  private:
-  std::mutex mutex_;
   std::vector<Arguments> all_;
 };
 
@@ -110,14 +109,15 @@ dnnl::primitive_attr own_scratchpad();
 // Making a primitive takes far longer than looking one up, so plans are kept.
 class Plans {
  public:
-  // The plan for `key`, which need not hold the number of threads.
+  // The plan for `key`, which need not hold the number of threads. oneDNN keeps primitives, too,
+  // under locks of its own: so only one thread makes a plan.
   std::shared_ptr<const Plan> get(Key key, const std::function<Plan()>& make);
 
  private:
   // A program with ever new shapes must not fill the memory: a full table is emptied.
   static constexpr std::size_t kMost = 1024;
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::unordered_map<Key, std::shared_ptr<const Plan>, NumbersHash> kept_;
 };
 

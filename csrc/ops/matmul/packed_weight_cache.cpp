@@ -2,26 +2,37 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
+
+#include "devices/forked_processes.h"
 
 namespace renga {
+namespace {
+
+ForkMutex packings_mutex;  // of all caches
+
+}  // namespace
 
 Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack,
                              std::int64_t many_uses) {
   const std::int64_t first = expected_uses_ >= many_uses ? first_kept_ : many_uses;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(packings_mutex);
     Packing& packing = packings_[key];
     most_uses_ = std::max(most_uses_, ++packing.uses);
     if (packing.weights.defined() || packing.uses < first) return packing.weights;
   }
   const Array packed = pack();
-  const std::lock_guard lock(mutex_);
-  return packings_[key].weights = packed;
+  const std::lock_guard lock(packings_mutex);
+  Array& kept = packings_[key].weights;
+  if (!kept.defined()) kept = packed;
+  return kept;
 }
 
 void PackedWeightCache::clear() {
-  const std::lock_guard lock(mutex_);
-  packings_.clear();
+  std::map<Key, Packing> freed;  // after the lock is released: that may wait
+  const std::lock_guard lock(packings_mutex);
+  freed.swap(packings_);
 }
 
 Array kept_or_packed(PackedWeightCache* cache, const PackedWeightCache::Key& key,

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "autograd/variable.h"
@@ -38,7 +37,6 @@ class PackedWeightCache final : public ArrayCache {
   const std::uint32_t exposures_;
   const std::int64_t expected_uses_, first_kept_;
   std::int64_t most_uses_ = 0;
-  std::mutex mutex_;
   struct Packing {
     std::int64_t uses = 0;
     Array weights;  // undefined until it is kept

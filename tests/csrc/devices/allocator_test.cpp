@@ -1,13 +1,9 @@
 #include "devices/allocator.h"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
-#include <stop_token>
-#include <thread>
 #include <vector>
 
 #include "devices/sanitizers.h"
@@ -96,23 +92,4 @@ TEST_CASE("an emptied cache holds nothing between blocks in use" * doctest::skip
   empty_cache(Device{});
   CHECK(memory_stats(Device{}).cached == 0);
   deallocate(kept, bytes, Device{});
-}
-
-TEST_CASE("a process that is forked while another thread allocates has memory") {
-  const std::size_t bytes = 1 << 16;
-  const auto allocate_once = [] { deallocate(allocate(bytes, Device{}), bytes, Device{}); };
-  const std::jthread other([&](const std::stop_token& stop) {
-    while (!stop.stop_requested()) allocate_once();
-  });
-  for (int i = 0; i < 20; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(60);
-      allocate_once();
-      _exit(0);
-    }
-    int status = -1;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    REQUIRE(status == 0);
-  }
 }

@@ -216,13 +216,13 @@ class PlanBuilder {
   bool in_blocks_;  // whether oneDNN chooses the layout of images
 };
 
+onednn::Plans& plans = *new onednn::Plans;  // never destroyed, like the engine
+
 // Returns the plan for dense images of these layouts.
 std::shared_ptr<const Plan> plan_of(const Problem& problem, Tag x_layout, Tag y_layout) {
-  static auto* const plans = new onednn::Plans;
   onednn::Key key = problem.key();
   for (Tag layout : {x_layout, y_layout}) key.push_back(static_cast<std::int64_t>(layout));
-  return plans->get(std::move(key),
-                    [&] { return PlanBuilder(problem, x_layout, y_layout).plan(); });
+  return plans.get(std::move(key), [&] { return PlanBuilder(problem, x_layout, y_layout).plan(); });
 }
 
 // The weights as the plan wants them; an undefined Array where the caller has them so.

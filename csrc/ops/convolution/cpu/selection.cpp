@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "devices/forked_processes.h"
 #include "devices/numbers_hash.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/matmul/cpu/selection.h"
@@ -69,7 +70,7 @@ std::string in_words(const Problem& problem) {
 // emptied. What was loaded stays.
 constexpr std::size_t kMostSelected = 4096;
 
-std::mutex mutex;
+ForkMutex mutex;
 
 struct Selections {
   AlgorithmCache loaded, selected;

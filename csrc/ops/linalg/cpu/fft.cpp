@@ -10,6 +10,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "devices/forked_processes.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "simd/transpose.h"
@@ -396,13 +397,14 @@ class Plan {
   Complex<T> chirp_, filter_;
 };
 
+ForkMutex plans_mutex;
+
 // Returns the plan of a length; the plans of the last lengths are kept.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(std::int64_t n) {
-  static std::mutex mutex;
+  const std::scoped_lock lock(plans_mutex);
   static std::array<std::pair<std::int64_t, std::shared_ptr<const Plan<T>>>, 8> kept;
   static std::size_t next = 0;
-  const std::scoped_lock lock(mutex);
   for (const auto& [length, plan] : kept) {
     if (plan && length == n) return plan;
   }

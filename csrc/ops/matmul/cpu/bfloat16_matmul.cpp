@@ -52,12 +52,13 @@ onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& bias, 
   return onednn::Plan(dnnl::matmul(product), product.scratchpad_desc(), std::move(operands));
 }
 
+onednn::Plans& plans = *new onednn::Plans;  // never destroyed, like the engine
+
 }  // namespace
 
 void multiply_bfloat16(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                        PackedWeightCache* cache) {
   if (simd::has_tiles()) return multiply_on_tiles(a, b, c, epilogue, cache);
-  static auto* const plans = new onednn::Plans;
   const auto& [bias, accumulate] = epilogue;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(bias) : bias;
@@ -67,10 +68,10 @@ void multiply_bfloat16(const Array& a, const Array& b, const Array& c, const Epi
     const auto dtype_of = [](const Array& x) {
       return x.defined() ? static_cast<std::int64_t>(x.dtype()) : -1;
     };
-    const auto plan = plans->get(
-        {size.m, size.n, size.k, left.transposed, left.leading, right.transposed, right.leading,
-         dtype_of(a), dtype_of(b), dtype_of(row), dtype_of(c), accumulate},
-        [&] { return bfloat16_plan(left, right, row, c, size, accumulate); });
+    const auto plan =
+        plans.get({size.m, size.n, size.k, left.transposed, left.leading, right.transposed,
+                   right.leading, dtype_of(a), dtype_of(b), dtype_of(row), dtype_of(c), accumulate},
+                  [&] { return bfloat16_plan(left, right, row, c, size, accumulate); });
     for (std::int64_t i = begin; i < end; ++i) {
       std::array<void*, 4> data{left.data(i), right.data(i), c.data() + i * each * c.itemsize()};
       if (row.defined()) data[3] = row.data();
