@@ -116,12 +116,16 @@ def mixtures(n):
 
 
 @pytest.mark.parametrize(
-    "name, i, held",
-    [(*p, m) for p in DETERMINISTIC for m in mixtures(len(CASES[p[0]][p[1]].shapes))],
+    "name, i", [p for p in DETERMINISTIC if len(CASES[p[0]][p[1]].shapes) > 1]
 )
-def test_every_operation_beside_float32(name, i, held):
+def test_every_operation_beside_float32(name, i):
     """Filters and scales may be computed, and inputs are float32."""
     case = CASES[name][i]
+    for held in mixtures(len(case.shapes)):
+        check_mixture(case, held)
+
+
+def check_mixture(case, held):
     arrays = [rounded_to_bfloat16(x) for x in random_arrays(case, "f")]
     xs = [
         as_bfloat16(x) if k in held else _core.Variable(x) for k, x in enumerate(arrays)
