@@ -1,5 +1,7 @@
 #include "transport/local/local_transport.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -45,11 +47,13 @@ class LocalTransfer final : public Transfer {
   bool eager_;                         // the message owns a copy of its bytes
 };
 
+// The system's pages are zero, and are taken when they are first written to.
 std::shared_ptr<std::byte> zeroed_pages(std::size_t bytes) {
-  constexpr std::align_val_t page{4096};
-  auto* memory = static_cast<std::byte*>(::operator new(bytes, page));
-  std::memset(memory, 0, bytes);
-  return {memory, [](std::byte* p) { ::operator delete(p, page); }};
+  bytes = std::max<std::size_t>(bytes, 1);
+  constexpr int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const memory = mmap(nullptr, bytes, access, kind, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return {static_cast<std::byte*>(memory), [bytes](std::byte* p) { munmap(p, bytes); }};
 }
 
 }  // namespace
