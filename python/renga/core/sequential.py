@@ -33,14 +33,8 @@ class Sequential(ChainList):
 
     def __init__(self, *layers: Callable[..., object]) -> None:
         super().__init__()
-        self._set_layers(layers)
-
-    def _set_layers(self, layers: Iterable[Callable[..., Any]]) -> None:
-        layers = list(layers)
-        for layer in layers:
-            _require_callable(layer)
-        self._layers = layers
-        self._set_children(_in_order_of_names(layers))
+        self._layers = []
+        self.extend(layers)
 
     def forward(self, *x: ArrayLike) -> Any:
         """Runs every layer; RuntimeError where there is none."""
@@ -56,18 +50,24 @@ class Sequential(ChainList):
         return self._layers[i]
 
     def __setitem__(self, i: Any, layer: Any) -> None:
-        if isinstance(i, int) and i >= len(self._layers):
+        if i >= len(self._layers):
             raise ValueError(
                 f"Sequential: expected an index below {len(self._layers)}, got {i}"
             )
-        layers = list(self._layers)
-        layers[i] = layer
-        self._set_layers(layers)
+        _require_callable(layer)
+        i = range(len(self._layers))[i]
+        if layer is not self._layers[i]:
+            del self[i]
+            self.insert(i, layer)
 
     def __delitem__(self, i: Any) -> None:
-        layers = list(self._layers)
-        del layers[i]
-        self._set_layers(layers)
+        removed = self._layers[i] if isinstance(i, slice) else [self._layers[i]]
+        del self._layers[i]
+        children = list(self._children)
+        for layer in removed:
+            if isinstance(layer, Link):
+                children.remove(layer)
+        self._set_children(children)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._layers)
@@ -80,7 +80,7 @@ class Sequential(ChainList):
         return Sequential(*self._layers, *_layers_of(other))
 
     def __iadd__(self, other: Any) -> Sequential:
-        self._set_layers([*self._layers, *_layers_of(other)])
+        self.extend(_layers_of(other))
         return self
 
     def __str__(self) -> str:
@@ -88,21 +88,32 @@ class Sequential(ChainList):
 
     def insert(self, i: int, layer: Callable[..., object]) -> None:
         """Inserts a layer; IndexError if ``i`` is out of range."""
-        if not -len(self._layers) <= i <= len(self._layers):
-            raise IndexError(
-                f"insert: expected an index up to {len(self._layers)}, got {i}"
-            )
-        layers = list(self._layers)
-        layers.insert(i, layer)
-        self._set_layers(layers)
+        length = len(self._layers)
+        if not -length <= i <= length:
+            raise IndexError(f"insert: expected an index up to {length}, got {i}")
+        _require_callable(layer)
+        i += length if i < 0 else 0
+        if isinstance(layer, Link):
+            # Chainer's place among the children is behind the first link (or, if
+            # functions come first, behind as many more links). Its files name
+            # parameters by these places; others would load them into the wrong layers.
+            links = (k for k in range(i) if isinstance(self._layers[k], Link))
+            place = next(links, 0) + 1 if i > 0 else 0
+            before, after = self._children[:place], self._children[place:]
+            self._set_children([*before, layer, *after])
+        self._layers.insert(i, layer)
 
     def append(self, layer: Callable[..., object]) -> None:
         """Appends a layer."""
-        self._set_layers([*self._layers, layer])
+        self.insert(len(self._layers), layer)
 
     def extend(self, sequential: Iterable[Callable[..., object]]) -> None:
         """Appends the layers of another Sequential or of a list."""
-        self._set_layers([*self._layers, *sequential])
+        layers = list(sequential)
+        for layer in layers:
+            _require_callable(layer)
+        for layer in layers:
+            self.append(layer)
 
     def remove(self, layer: Callable[..., object]) -> None:
         """Removes the first layer that is ``layer``; ValueError without one."""
@@ -112,7 +123,9 @@ class Sequential(ChainList):
 
     def remove_by_layer_type(self, type_name: str) -> None:
         """Removes the layers whose class or function has that name."""
-        self._set_layers(x for x in self._layers if _type_name(x) != type_name)
+        for layer in list(self._layers):
+            if _type_name(layer) == type_name:
+                self.remove(layer)
 
     def pop(self, i: int = -1) -> Any:
         """Removes a layer and returns it."""
@@ -122,7 +135,7 @@ class Sequential(ChainList):
 
     def clear(self) -> None:
         """Removes every layer."""
-        self._set_layers([])
+        del self[:]
 
     def index(
         self,
@@ -151,7 +164,8 @@ class Sequential(ChainList):
 
     def _shallow_copy(self, memo: dict[int, Any]) -> Any:
         clone = super()._shallow_copy(memo)
-        clone._set_layers(
+        clone._layers, clone._children = [], []
+        clone.extend(
             shared_copy(x, memo) if isinstance(x, Link) else x for x in self._layers
         )
         return clone
@@ -169,15 +183,6 @@ class Sequential(ChainList):
         memo[id(self)] = clone
         vars(clone).update(copy.deepcopy(vars(self), memo))
         return clone
-
-
-def _in_order_of_names(layers: list[Any]) -> list[Link]:
-    # Chainer inserts every link directly after the first one (or, if functions come
-    # first, after as many more links). Its files name parameters by the resulting
-    # numbers; other numbers would load them into the wrong layers.
-    positions = [k for k, layer in enumerate(layers) if isinstance(layer, Link)]
-    ahead = positions[0] + 1 if positions else 0
-    return [layers[k] for k in positions[:ahead] + positions[ahead:][::-1]]
 
 
 def _require_callable(layer: Any) -> None:

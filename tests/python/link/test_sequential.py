@@ -73,6 +73,27 @@ def test_names_are_those_of_chainer(layers, order):
     assert children(shared) == children(model)
 
 
+@pytest.mark.parametrize(
+    ("edit", "order"),
+    [
+        (lambda m: m.insert(0, Scale(9)), [9, 0, 3, 2, 1]),
+        (lambda m: m.insert(2, Scale(9)), [0, 9, 3, 2, 1]),
+        (lambda m: m.insert(-1, Scale(9)), [0, 9, 3, 2, 1]),
+        (lambda m: m.__setitem__(0, Scale(9)), [9, 3, 2, 1]),
+        (lambda m: m.__setitem__(2, Scale(9)), [0, 9, 3, 2]),
+        (lambda m: m.__setitem__(2, m[2]), [0, 3, 2, 1]),
+        (lambda m: m.__delitem__(0), [3, 2, 1]),
+        (lambda m: (m.pop(0), m.append(Scale(9))), [3, 2, 9, 1]),
+        (lambda m: (m.pop(0), m.insert(0, Scale(9))), [9, 3, 2, 1]),
+    ],
+)
+def test_names_after_edits_are_those_of_chainer(edit, order):
+    """The orders are those that Chainer 7.8.1 answers; files name links by them."""
+    model = Sequential(Scale(0), double, Scale(1), Scale(2), Scale(3))
+    edit(model)
+    assert children(model) == [(str(k), value) for k, value in enumerate(order)]
+
+
 def test_objects_that_are_no_layers():
     for make in (
         lambda: Sequential(3),
@@ -98,7 +119,7 @@ def test_edits():
     model.insert(0, increment)
     model.insert(1, Scale(0.0))
     assert names(model) == ["increment", "Scale", "Scale", "double", "Scale"]
-    assert children(model) == [("0", 0.0), ("1", 1.0), ("2", 2.0)]
+    assert children(model) == [("0", 1.0), ("1", 0.0), ("2", 2.0)]  # Chainer's order
     model[1] = increment
     assert children(model) == [("0", 1.0), ("1", 2.0)]
     del model[0]
