@@ -68,9 +68,15 @@ class NpzDeserializer(EntryDeserializer):
         self.file = file
         if ignore_names is None:
             ignore_names = ()
-        elif isinstance(ignore_names, str) or callable(ignore_names):
+        elif isinstance(ignore_names, str) or not isinstance(ignore_names, Iterable):
             ignore_names = (ignore_names,)
         self.ignore_names = tuple(ignore_names)
+        for name in self.ignore_names:
+            if not isinstance(name, str) and not callable(name):
+                raise ValueError(
+                    "NpzDeserializer: expected ignore_names of strings and functions, "
+                    f"got {name!r}"
+                )
 
     def __getitem__(self, key: str) -> NpzDeserializer:
         branch = copy.copy(self)

@@ -204,6 +204,12 @@ def test_ignored_names_keep_their_values(names):
     assert deserializer("c", 7) == 2
 
 
+@pytest.mark.parametrize("names", [3, ["x/a", 3], [b"x/a"]])
+def test_names_to_ignore_that_are_none(names):
+    with pytest.raises(ValueError, match="ignore_names of strings and functions"):
+        NpzDeserializer({}, ignore_names=names)
+
+
 def test_names_are_exported():
     assert serializers.npz.DictionarySerializer is DictionarySerializer
 
