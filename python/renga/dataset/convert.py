@@ -218,8 +218,8 @@ def _stack_padded(arrays: Sequence[Any], padding: Any, device: Any) -> Any:
     shape = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays)))
     joined = _empty((len(arrays), *shape), arrays, device)
     joined[...] = padding
-    for row, array in zip(joined, arrays):
-        row[tuple(map(slice, array.shape))] = array
+    for i, array in enumerate(arrays):
+        joined[(i, *map(slice, array.shape))] = array
     return joined
 
 

@@ -63,6 +63,12 @@ def test_padding_fills_up_the_ends(arrays):
     numpy.testing.assert_array_equal(joined, numpy.stack(want))
 
 
+def test_padding_of_single_values():
+    labels = [numpy.array(1, "i2"), numpy.array(2, "i2")]
+    joined = concat_examples([(array(3), labels[0]), (array(2), labels[1])], padding=9)
+    assert joined[1].tolist() == [1, 2] and joined[1].dtype == numpy.int16
+
+
 def test_padding_by_element():
     batch = [(array(3), array(2)), (array(2), array(2))]
     x, y = concat_examples(batch, padding=(-1, None))
