@@ -1,5 +1,7 @@
 """Convolutions of every kind against sums over kernel elements."""
 
+import functools
+
 import numpy
 import pytest
 
@@ -50,3 +52,12 @@ def test_attributes():
     assert (link.ksize, link.stride, link.pad) == ((3, 3), 2, (1, 0))
     assert L.DeconvolutionND(2, 4, 2, 3).outsize is None
     assert L.DepthwiseConvolution2D(3, 2, 3, 2).stride == (2, 2)
+
+
+def test_windows_are_of_neighbours_by_default():
+    x, one = numpy.arange(9.0).reshape(1, 1, 3, 3), numpy.ones((1, 1, 1, 1))
+    for link in (L.Convolution2D, functools.partial(L.ConvolutionND, 2)):
+        assert link(1, 1, 3, initialW=1)(x.astype("f")).array.tolist() == [[[[36]]]]
+    for link in (L.Deconvolution2D, functools.partial(L.DeconvolutionND, 2)):
+        y = link(1, 1, 3, initialW=1)(one.astype("f")).array
+        assert y.tolist() == numpy.ones((1, 1, 3, 3)).tolist()
