@@ -37,10 +37,12 @@ def test_chainermn_names_work_in_a_single_process():
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     program = f"""
 from renga.communicators import create_communicator
+from renga.communicators.nccl import NcclCommunicator
 for name in ["mpi", *{CHAINERMN_NAMES}]:
     comm = create_communicator(name)
     assert (comm.rank, comm.size) == (0, 1), name
     assert comm.allreduce_obj(3) == 3
+    assert isinstance(comm, NcclCommunicator) == (name == "pure_nccl"), name
 assert create_communicator().size == 1
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
