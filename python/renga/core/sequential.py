@@ -164,10 +164,12 @@ class Sequential(ChainList):
 
     def _shallow_copy(self, memo: dict[int, Any]) -> Any:
         clone = super()._shallow_copy(memo)
-        clone._layers, clone._children = [], []
-        clone.extend(
+        layers = [
             shared_copy(x, memo) if isinstance(x, Link) else x for x in self._layers
-        )
+        ]
+        clone._layers = [*layers]
+        clone.clear()  # what is appended is named anew
+        clone.extend(layers)
         return clone
 
     def __reduce_ex__(self, protocol: Any) -> Any:
