@@ -88,6 +88,29 @@ COMPOSED = {
 }
 
 
+def test_several_nodes_of_a_function_are_numbered():
+    """As Chainer 7.8.1 numbers them."""
+    for model, expected in (
+        (
+            lambda x: F.matmul(x, x, transb=True),
+            "MatMul_0_tmp_0->MatMul_0_tmp_0 MatMul_0_tmp_1->MatMul_0",
+        ),
+        (
+            lambda x: F.stack([x, x]),
+            "Stack_0_tmp_0->Stack_0_tmp_0 Stack_0_tmp_1->Stack_0_tmp_1 "
+            "Stack_0_tmp_2->Stack_0",
+        ),
+        (
+            lambda x: F.split_axis(x, [1], 1),
+            "SplitAxis_0->SplitAxis_0_0,SplitAxis_0_1",
+        ),
+    ):
+        nodes = onnx_chainer.export(model, SCORES).graph.node
+        nodes = [each for each in nodes if each.op_type != "Constant"]
+        found = [f"{each.name}->{','.join(each.output)}" for each in nodes]
+        assert found == expected.split()
+
+
 @pytest.mark.parametrize("version", [9, 11, 12, 13])
 @pytest.mark.parametrize("name", COMPOSED)
 def test_operators_that_older_versions_lack(name, version):

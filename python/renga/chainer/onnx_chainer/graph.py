@@ -153,10 +153,11 @@ class NamedGraph(OnnxGraph):
         made = {output for node in nodes for output in node.output}
         new = {self._names[y]: n for n, y in names if self._names.get(y) in made}
         for i, node in enumerate(nodes):
-            last = nodes[-1] is node
-            node.name = self._function if last else f"{self._function}_tmp_{i}"
+            name = f"{self._function}_tmp_{i}"
+            node.name = self._function if len(nodes) == 1 else name
             for j, output in enumerate(node.output):
-                new.setdefault(output, f"{self._function}_tmp_{i}" + f"_{j}" * (j > 0))
+                is_one_of_several = len(node.output) > 1
+                new.setdefault(output, f"{name}_{j}" if is_one_of_several else name)
             node.input[:] = [new.get(name, name) for name in node.input]
             node.output[:] = [new.get(name, name) for name in node.output]
         for y in call.results:
