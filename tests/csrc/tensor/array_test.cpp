@@ -18,7 +18,7 @@ Array counted(const Shape& shape, Dtype dtype = Dtype::int64) {
   return cast(reshape_view(flat, shape), dtype);
 }
 
-std::vector<std::int64_t> values(const Array& x) {
+std::vector<std::int64_t> integers(const Array& x) {
   const Array flat = contiguous(cast(x, Dtype::int64));
   return {flat.as<std::int64_t>(), flat.as<std::int64_t>() + flat.size()};
 }
@@ -29,22 +29,22 @@ using Values = std::vector<std::int64_t>;
 
 TEST_CASE("views show the same memory in other orders") {
   const Array x = counted({2, 3});
-  CHECK(values(transpose_view(x, {1, 0})) == Values{0, 3, 1, 4, 2, 5});
-  CHECK(values(slice_view(x, 1, 2, 3, -1)) == Values{2, 1, 0, 5, 4, 3});
-  CHECK(values(slice_view(x, 1, 0, 2, 2)) == Values{0, 2, 3, 5});
-  CHECK(values(select_view(x, 0, 1)) == Values{3, 4, 5});
-  CHECK(values(broadcast_view("test", select_view(x, 0, 1), {2, 3})) == Values{3, 4, 5, 3, 4, 5});
+  CHECK(integers(transpose_view(x, {1, 0})) == Values{0, 3, 1, 4, 2, 5});
+  CHECK(integers(slice_view(x, 1, 2, 3, -1)) == Values{2, 1, 0, 5, 4, 3});
+  CHECK(integers(slice_view(x, 1, 0, 2, 2)) == Values{0, 2, 3, 5});
+  CHECK(integers(select_view(x, 0, 1)) == Values{3, 4, 5});
+  CHECK(integers(broadcast_view("test", select_view(x, 0, 1), {2, 3})) == Values{3, 4, 5, 3, 4, 5});
   CHECK(expand_view(x, 1).shape() == Shape{2, 1, 3});
 }
 
 TEST_CASE("a reshape is a view where strides allow it and undefined where not") {
   const Array x = counted({2, 3, 4});
-  CHECK(values(reshape_view(x, {6, 4})) == values(x));
+  CHECK(integers(reshape_view(x, {6, 4})) == integers(x));
   const Array rows = slice_view(x, 2, 0, 4, 1);
   CHECK(reshape_view(rows, {6, 2, 2}).data() == x.data());
   const Array columns = slice_view(x, 2, 1, 2);
   CHECK(reshape_view(columns, {6, 2}).defined());
-  CHECK(values(reshape_view(columns, {6, 2})) == values(columns));
+  CHECK(integers(reshape_view(columns, {6, 2})) == integers(columns));
   CHECK_FALSE(reshape_view(columns, {12}).defined());
   CHECK_FALSE(reshape_view(transpose_view(x, {2, 1, 0}), {24}).defined());
 }
@@ -71,10 +71,10 @@ TEST_CASE("copies convert strides and dtypes together") {
   const Array x = slice_view(transpose_view(counted({3, 4, 5}), {2, 0, 1}), 1, 2, 3, -1);
   for (Dtype dtype :
        {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64, Dtype::int16}) {
-    CHECK(values(cast(x, dtype)) == values(x));
-    CHECK(values(copy_of(cast(x, dtype))) == values(x));
+    CHECK(integers(cast(x, dtype)) == integers(x));
+    CHECK(integers(copy_of(cast(x, dtype))) == integers(x));
   }
-  CHECK(values(cast(counted({3}), Dtype::bool_)) == Values{0, 1, 1});
+  CHECK(integers(cast(counted({3}), Dtype::bool_)) == Values{0, 1, 1});
 }
 
 TEST_CASE("copies across the order of memory go in tiles of any size") {
@@ -99,10 +99,10 @@ TEST_CASE("copies across the order of memory go in tiles of any size") {
       const Array typed = cast(x, dtype);
       const Array y = empty(expected.shape(), dtype);
       copy(transpose_view(typed, {0, 2, 1}), y);
-      CHECK(values(y) == values(cast(expected, dtype)));
+      CHECK(integers(y) == integers(cast(expected, dtype)));
       const Array back = empty_like(transpose_view(typed, {0, 2, 1}));
       copy(y, back);
-      CHECK(values(back) == values(y));
+      CHECK(integers(back) == integers(y));
     }
   }
 }
