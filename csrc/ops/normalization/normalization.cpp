@@ -46,15 +46,20 @@ void update_running(const std::optional<OutputArray>& running, const Array& vect
   if (average.data() != old.data()) copy(reshape_view(average, old.shape()), old);
 }
 
+Shape shape_without(const Axes& axes, const Array& x) {
+  Shape shape;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    if (!axes.contains(axis)) shape.push_back(x.shape(axis));
+  }
+  return shape;
+}
+
 // Parameters have the axes of x that are not reduced, or are a shard of the channels.
 void check(const char* op, const Variable& x, std::span<const Variable> parameters,
            const Axes& reduced, std::optional<std::int64_t> first = {}) {
   const Dtype dtype = x.dtype(op);
   require(is_float(dtype), op, ": expected x of a float dtype, got ", dtype);
-  Shape expected;
-  for (int axis = 0; axis < x.ndim(); ++axis) {
-    if (!reduced.contains(axis)) expected.push_back(x.shape(axis));
-  }
+  Shape expected = shape_without(reduced, x.array());
   const Variable& one = parameters[0];
   const bool sharded =
       first && *first >= 0 && one.ndim(op) == 1 && *first + one.size() <= expected.product();
@@ -184,10 +189,7 @@ Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma
 }
 
 std::array<Array, 2> moments(const Array& x, const Axes& axes) {
-  Shape others;
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (std::find(axes.begin(), axes.end(), i) == axes.end()) others.push_back(x.shape(i));
-  }
+  const Shape others = shape_without(axes, x);
   const auto [mean, var] = moments(by_channels(x, axes));
   return {reshape_view(mean, others), reshape_view(var, others)};
 }

@@ -13,7 +13,7 @@ from renga._core.ops import fixed_batch_normalization as fixed_batch_normalizati
 from renga.core.around_call import reads_elements
 from renga.core.configuration import config
 from renga.core.types import Array, ArrayLike
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable
 from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.utils.extents import check_real
@@ -101,7 +101,7 @@ def batch_renormalization(
     axes = check_parameters(name, x, gamma, beta)
     mean, var = running_mean, running_var
     if x.size:
-        mean, var = _core.moments(as_array(x), axes)
+        mean, var = _core.moments(x, axes)
 
     def corrections() -> tuple[Any, Any]:
         deviation, running = numpy.sqrt(var + eps), numpy.sqrt(running_var + eps)
