@@ -26,8 +26,8 @@ def ask(address, request, streams):
 
 def main():
     address, request = sys.argv[1:]
-    environment = {"env": dict(os.environ)}
-    status = ask(address, {**json.loads(request), **environment}, (0, 1, 2))
+    whole = {**json.loads(request), "env": dict(os.environ)}
+    status = ask(address, whole, (0, 1, 2))
     if status < 0:
         os.kill(os.getpid(), -status)
     sys.exit(status)
