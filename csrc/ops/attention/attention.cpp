@@ -29,6 +29,7 @@ struct Options {
   double scale, dropout;
   bool is_causal;
   std::uint64_t seed;
+  std::int64_t first_query = 0;  // of all queries, where these are some of them
 };
 
 struct Operands {
@@ -60,7 +61,9 @@ Variable masked_scores(const Operands& x, const Options& options) {
   if (options.is_causal) {
     Array allowed = empty({shape[2], shape[3]}, Dtype::bool_);
     for (std::int64_t i = 0; i < shape[2]; ++i) {
-      for (std::int64_t j = 0; j < shape[3]; ++j) allowed.as<bool>()[i * shape[3] + j] = j <= i;
+      for (std::int64_t j = 0; j < shape[3]; ++j) {
+        allowed.as<bool>()[i * shape[3] + j] = j <= options.first_query + i;
+      }
     }
     scores = where(to_device(allowed, device), scores, Variable(none));
   }
@@ -102,6 +105,37 @@ Variable composed(const Operands& given, const Options& options) {
   Variable p = weights(x, options);
   if (options.dropout > 0) p = multiply(p, dropout_factors(x, options));
   return cast(matmul(p, x.v), given.q.dtype());
+}
+
+// x[:, :, rows, columns].
+Variable part_of(const Variable& x, Range rows, Range columns) {
+  return slice(x, {{0, x.shape(0)}, {0, x.shape(1)}, rows, columns});
+}
+
+// composed for blocks of queries, each beside the keys that it may read: nearly half of the scores
+// of a causal mask are not computed.
+Variable composed_by_blocks(const Operands& x, const Options& options) {
+  constexpr std::int64_t kQueries = 128;
+  const std::int64_t queries = x.q.shape(2), depth = x.q.shape(3), width = x.v.shape(3);
+  if (!options.is_causal || options.dropout > 0 || queries <= kQueries) {
+    return composed(x, options);
+  }
+  std::optional<Variable> mask = x.mask;
+  if (mask) mask = broadcast_to(*mask, scores_shape(x));
+  std::vector<Variable> ys;
+  for (std::int64_t first = 0; first < queries; first += kQueries) {
+    const Range rows{first, std::min(kQueries, queries - first)};
+    const Range keys{0, std::min(first + rows.length, x.k.shape(2))};
+    Operands block{part_of(x.q, rows, {0, depth}),
+                   part_of(x.k, keys, {0, depth}),
+                   part_of(x.v, keys, {0, width}),
+                   {}};
+    if (mask) block.mask = part_of(*mask, rows, keys);
+    Options own = options;
+    own.first_query = first;
+    ys.push_back(composed(block, own));
+  }
+  return concat(ys, 2);
 }
 
 // Computes the gradients of q, k, v and the mask with operations.
@@ -287,7 +321,8 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
   check(x, {1, dropout_p, is_causal, seed});
   const double depth = std::max<double>(1, static_cast<double>(x.q.shape(3)));
   const Options options{scale.value_or(1 / std::sqrt(depth)), dropout_p, is_causal, seed};
-  return has_kernels(x.q.dtype(), x.q.device()) ? fused(x, options) : composed(x, options);
+  return has_kernels(x.q.dtype(), x.q.device()) ? fused(x, options)
+                                                : composed_by_blocks(x, options);
 }
 
 }  // namespace renga

@@ -1,10 +1,12 @@
-// Sums of adjoining 16- and 32-bit floats: a few at a time in float32, and these sums in double.
+// Sums of adjoining 16- and 32-bit floats, and of squares of 16-bit ones, which float32 holds
+// exactly: a few at a time in float32, and these sums in double.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "ops/reduction/reducers.h"
 #include "simd/blocked_loop.h"
 
 namespace renga::reduction {
@@ -28,6 +30,14 @@ template <class Target>
   return v;
 }
 
+// What R adds of adjoining numbers.
+template <class R, class V, class T>
+[[gnu::always_inline]] inline V load_near(const T* at) {
+  const V v(V::load(at));
+  if constexpr (requires { R::element(typename R::Value()); }) return v * v;
+  return v;
+}
+
 // Adds the numbers of a vector to as many in double, which two vectors have.
 template <class Target>
 [[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x,
@@ -44,7 +54,7 @@ template <class Target>
 // read in its order: the compiler would take one lane after the other of an unrolled loop.
 constexpr std::int64_t kLanes = 16, kNearLanes = 4 * kLanes, kNearRows = kNear - 1;
 constexpr std::int64_t kNearBlock = kNearRows * kNearLanes, kNearShortest = 2 * kNearLanes;
-template <class T>
+template <class T, class R>
 void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
                    double* to) {
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
@@ -59,12 +69,12 @@ void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs,
       for (D& each : lanes) each = D(0.0);
       const auto add = [&](const T* from, std::int64_t rows) __attribute__((always_inline)) {
         V near[count];
-        for (int j = 0; j < count; ++j) near[j] = V(V::load(from + j * V::width));
+        for (int j = 0; j < count; ++j) near[j] = load_near<R, V>(from + j * V::width);
 #pragma GCC unroll 1
         for (std::int64_t row = 1; row < rows; ++row) {
 #pragma GCC unroll 8
           for (int j = 0; j < count; ++j) {
-            near[j] = near[j] + V(V::load(from + row * kNearLanes + j * V::width));
+            near[j] = near[j] + load_near<R, V>(from + row * kNearLanes + j * V::width);
           }
         }
         for (int half = count / 2; half >= lane_count; half /= 2) {
@@ -77,21 +87,21 @@ void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs,
       if (n - i >= kNearLanes) add(run + i, (n - i) / kNearLanes), i = n / kNearLanes * kNearLanes;
       for (; i + kLanes <= n; i += kLanes) {
         for (int j = 0; j < lane_count; ++j) {
-          add_in_double(V(V::load(run + i + j * V::width)), lanes + 2 * j);
+          add_in_double(load_near<R, V>(run + i + j * V::width), lanes + 2 * j);
         }
       }
       for (int half = lane_count; half > 0; half /= 2) {
         for (int l = 0; l < half; ++l) lanes[l] = lanes[l] + lanes[l + half];
       }
       double all = simd::fold_lanes(lanes[0], sum);
-      for (; i < n; ++i) all += static_cast<double>(static_cast<float>(run[i]));
+      for (; i < n; ++i) all += reducers::element<R>(static_cast<float>(run[i]));
       to[k] += all;
     }
   });
 }
 // Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
 constexpr std::int64_t kNearTogether = kNear + 1;
-template <class T>
+template <class T, class R>
 std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
                            std::int64_t n, double* __restrict to) {
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
@@ -106,7 +116,7 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
         for (; k + count * V::width <= n; k += count * V::width) {
           const auto at = [&](int r, int j) __attribute__((always_inline)) {
             const T* const from = reinterpret_cast<const T*>(first + r * row_step) + k;
-            return V(V::load(from + j * V::width));
+            return load_near<R, V>(from + j * V::width);
           };
           V near[count];
           for (int j = 0; j < count; ++j) near[j] = at(0, j);

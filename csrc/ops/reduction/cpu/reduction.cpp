@@ -23,7 +23,9 @@ typename R::Value element(const std::byte* p) {
 template <class R>
 constexpr bool sums_near =
     std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>> ||
-    std::is_same_v<R, reducers::Sum<float>>;
+    std::is_same_v<R, reducers::Sum<float>> ||
+    std::is_same_v<R, reducers::SumOfSquares<bfloat16>> ||
+    std::is_same_v<R, reducers::SumOfSquares<float16>>;
 
 // Sums or products of runs of adjoining floats, by 32 partial results in vectors.
 template <class T, class R>
@@ -146,7 +148,7 @@ struct LoopsOf {
     Value* const to = &value(partials);
     if constexpr (sums_near<R>) {
       if (step == sizeof(T) && n >= kNearShortest)
-        return add_near_runs<T>(x, run_step, runs, n, to);
+        return add_near_runs<T, R>(x, run_step, runs, n, to);
     }
     if constexpr (is_half<T>) {
       if (step == sizeof(T) && n > 0 && n < (sums_near<R> ? kNearShortest : kConverted)) {
@@ -172,7 +174,7 @@ struct LoopsOf {
     if constexpr (sums_near<R>) {
       constexpr std::int64_t kFew = 16;  // 16-bit floats are converted before they are added
       if (step == kItem && (n >= kFew || !is_half<T>)) {
-        const std::int64_t rest = add_near_rows<T>(x, row_step, rows, n, &value(partials));
+        const std::int64_t rest = add_near_rows<T, R>(x, row_step, rows, n, &value(partials));
         x += (rows - rest) * row_step, rows = rest;
       }
     }
