@@ -5,6 +5,7 @@
 #include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "devices/single_thread.h"
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/onednn.h"
@@ -193,33 +194,42 @@ Array row_of_pixels(const Array& image, std::int64_t begin, std::int64_t count) 
           image.dtype()};
 }
 
-// Whether a forward pass is a product of channels-last pixels by the weights, which oneDNN's
-// convolutions take up to a third longer for. Transposing the weights for fewer pixels would take
-// too long.
+// Whether a pass is a product of channels-last pixels by the weights, which oneDNN's convolutions
+// take up to a third longer for. Transposing the weights for fewer pixels would take too long.
+// Input gradients have not been compared with AVX-512.
 bool multiplies_pixels(const Problem& problem) {
-  const std::int64_t fewest_pixels = simd::has_avx512() ? 32 : 128;
+  const bool is_wide = simd::has_avx512();
+  const std::int64_t fewest_pixels = is_wide ? 32 : 128;
   const Array &x = problem.x, &y = problem.y;
-  return problem.pass == Pass::forward && problem.arithmetic == Arithmetic::float32 &&
+  return (problem.pass == Pass::forward || !is_wide) && problem.arithmetic == Arithmetic::float32 &&
          x.dtype() == Dtype::float32 && is_pointwise(problem) &&
          y.size() >= fewest_pixels * y.shape(1) && is_channels_last(x) && is_channels_last(y);
 }
 
-// (input channels, output channels): products of rows of weights are the fastest.
-Array transposed_weights(const Problem& problem) {
+// The weights by which pixels are multiplied, (channels that are read, channels of the result):
+// products of rows of weights are the fastest.
+Array pixel_weights(const Problem& problem) {
   constexpr std::int64_t kTransposed = -1;  // sets the key apart from those of oneDNN's layouts
   const Array& W = problem.W;
+  const auto matrix = [&] { return reshape_view(contiguous(W), {W.shape(0), W.shape(1)}); };
+  if (problem.pass == Pass::input_grad) return matrix();
   return kept_or_packed(problem.cache, {kTransposed}, [&] {
-    return contiguous(
-        transpose_view(reshape_view(contiguous(W), {W.shape(0), W.shape(1)}), {1, 0}));
+    return contiguous(transpose_view(matrix(), {1, 0}));
   });
 }
 
-// The pixels [begin, begin + count) of y, given transposed weights.
-void multiply_pixels(const Problem& problem, const Array& weights, std::int64_t begin,
-                     std::int64_t count) {
-  const Array x = as_matrix(row_of_pixels(problem.x, begin, count));
-  const Array y = as_matrix(row_of_pixels(problem.y, begin, count));
-  matmul_kernels.on(y.device()).matmul(x, weights, y, {}, nullptr);
+// The pixels [begin, begin + count) of the result, plus the bias.
+void multiply_pixels(const Problem& problem, const Array& weights, const Array& bias,
+                     std::int64_t begin, std::int64_t count) {
+  const Array from = as_matrix(row_of_pixels(problem.first(), begin, count));
+  const Array to = as_matrix(row_of_pixels(problem.result(), begin, count));
+  matmul_kernels.on(to.device()).matmul(from, weights, to, {.bias = bias}, nullptr);
+}
+
+// A pass of oneDNN's, which does not add the bias.
+void convolve(const Problem& problem, const Array& bias) {
+  onednn_convolve(problem);
+  if (bias.defined()) add_bias(problem.result(), bias);
 }
 
 // Calls body(i) for each part, on one thread each where there are many.
@@ -236,35 +246,36 @@ void for_each_convolved(const Problem& problem, std::int64_t count, const Body& 
 
 // A forward pass whose parts go through `pass` while they are in the cache: rows of pixels, or
 // images.
-void convolve_parts(const Problem& problem, const PartPass& pass) {
+void convolve_parts(const Problem& problem, const Epilogue& epilogue) {
   constexpr std::int64_t kLeastPixels = 256, kNumbers = 1 << 16, kLargeImage = 1 << 15;
   const Array &x = problem.x, &y = problem.y;
+  const auto& [bias, accumulates, pass] = epilogue;
   const std::int64_t channels = y.shape(1), pixels = y.size() / channels, samples = y.shape(0);
   if (is_pointwise(problem) && is_channels_last(x)) {
     const Window window{.stride = {1, 1}, .pad = {0, 0}, .dilate = {1, 1}};
     const Array W = reshape_view(contiguous(problem.W), {channels, x.shape(1), 1, 1});
-    const Array transposed = multiplies_pixels(problem) ? transposed_weights(problem) : Array();
+    const Array weights = multiplies_pixels(problem) ? pixel_weights(problem) : Array();
     const std::int64_t most = std::max(kLeastPixels, kNumbers / (x.shape(1) + channels));
     const std::int64_t step = divide_up(pixels, divide_up(pixels, most));
     return for_each_convolved(problem, divide_up(pixels, step), [&](std::int64_t i) {
       const std::int64_t begin = i * step, count = std::min(step, pixels - begin);
-      if (transposed.defined()) {
-        multiply_pixels(problem, transposed, begin, count);
+      if (weights.defined()) {
+        multiply_pixels(problem, weights, bias, begin, count);
         return pass(begin * channels, (begin + count) * channels);
       }
       const Array from = row_of_pixels(x, begin, count), to = row_of_pixels(y, begin, count);
-      onednn_convolve({problem.pass, from, W, to, window, problem.cache, problem.arithmetic});
+      convolve({problem.pass, from, W, to, window, problem.cache, problem.arithmetic}, bias);
       pass(begin * channels, (begin + count) * channels);
     });
   }
   const std::int64_t size = y.size() / samples;
   if (size < kLargeImage) {
-    onednn_convolve(problem);
+    convolve(problem, bias);
     return pass(0, y.size());
   }
   for_each_convolved(problem, samples, [&](std::int64_t i) {
     const Array from = slice_view(x, 0, i, 1), to = slice_view(y, 0, i, 1);
-    onednn_convolve(problem.of(from, problem.W, to));
+    convolve(problem.of(from, problem.W, to), bias);
     pass(i * size, (i + 1) * size);
   });
 }
@@ -315,18 +326,24 @@ void run(const Problem& problem, const Epilogue& epilogue) {
   }
   if (!onednn_supports(problem.x.dtype())) {
     in_float32(problem, [](const Problem& wide) { run(wide, {}); });
+    if (epilogue.bias.defined()) add_bias(problem.result(), epilogue.bias);
     if (epilogue.pass) epilogue.pass(0, problem.y.size());
     return;
   }
   if (problem.pass == Pass::weight_grad) return weight_grad(problem);
-  if (epilogue.pass) return convolve_parts(problem, epilogue.pass);
-  if (!multiplies_pixels(problem)) return onednn_convolve(problem);
-  multiply_pixels(problem, transposed_weights(problem), 0, problem.y.size() / problem.y.shape(1));
+  if (epilogue.pass) return convolve_parts(problem, epilogue);
+  if (!multiplies_pixels(problem)) return convolve(problem, epilogue.bias);
+  const std::int64_t pixels = problem.y.size() / problem.y.shape(1);
+  multiply_pixels(problem, pixel_weights(problem), epilogue.bias, 0, pixels);
 }
 
 }  // namespace
 
-constinit const Algorithm kDirect{
-    .name = "direct", .supports = supports, .cost = cost, .run = run, .has_parts = true};
+constinit const Algorithm kDirect{.name = "direct",
+                                  .supports = supports,
+                                  .cost = cost,
+                                  .run = run,
+                                  .adds_bias = true,
+                                  .has_parts = true};
 
 }  // namespace renga::convolution
