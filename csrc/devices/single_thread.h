@@ -37,4 +37,12 @@ void for_each_alone(std::int64_t n, std::int64_t cost, const Body& body) {
   });
 }
 
+// The same where that keeps all threads busy; else one after another, each on all threads.
+template <class Body>
+void for_each_balanced(std::int64_t n, std::int64_t cost, const Body& body) {
+  const std::int64_t threads = thread_count(n * cost);
+  if (n % threads == 0 || n >= 4 * threads) return for_each_alone(n, cost, body);
+  for (std::int64_t i = 0; i < n; ++i) body(i);
+}
+
 }  // namespace renga

@@ -117,17 +117,11 @@ Array reordered(const Array& x) {
   return image;
 }
 
-// Calls body(begin, end) for groups of so many samples: on a thread each where there are enough for
-// all threads, else one after another.
+// Calls body(begin, end) for groups of so many samples.
 template <class Body>
 void for_each_group(std::int64_t samples, std::int64_t group, std::int64_t cost, const Body& body) {
-  const std::int64_t groups = divide_up(samples, group), threads = thread_count(samples * cost);
-  const auto run = [&](std::int64_t i) { body(i * group, std::min(samples, (i + 1) * group)); };
-  if (groups % threads != 0 && groups < 4 * threads) {
-    for (std::int64_t i = 0; i < groups; ++i) run(i);
-    return;
-  }
-  for_each_alone(groups, group * cost, run);
+  for_each_balanced(divide_up(samples, group), group * cost,
+                    [&](std::int64_t i) { body(i * group, std::min(samples, (i + 1) * group)); });
 }
 
 // A pending convolution, whose parts are whole pixels. With the computation of x, if it follows

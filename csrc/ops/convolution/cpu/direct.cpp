@@ -232,16 +232,11 @@ void convolve(const Problem& problem, const Array& bias) {
   if (bias.defined()) add_bias(problem.result(), bias);
 }
 
-// Calls body(i) for each part, on one thread each where there are many.
+// Calls body(i) for each of so many parts of the result.
 template <class Body>
 void for_each_convolved(const Problem& problem, std::int64_t count, const Body& body) {
-  constexpr std::int64_t kMany = 16;
-  if (count < kMany) {
-    for (std::int64_t i = 0; i < count; ++i) body(i);
-    return;
-  }
   const std::int64_t cost = problem.y.size() / count * (problem.W.size() / problem.W.shape(0)) / 8;
-  for_each_alone(count, cost, body);
+  for_each_balanced(count, cost, body);
 }
 
 // A forward pass whose parts go through `pass` while they are in the cache: rows of pixels, or

@@ -1,4 +1,4 @@
-"""Weight gradients of kernels along one axis, as products, against NumPy in float64."""
+"""Convolutions by kernels along one axis, as products, against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -74,3 +74,31 @@ def test_kernels_that_slide_along_other_axes_have_other_gradients(kernel, pad, e
     gW, gy = gradient_of(x, 32, 24, kernel, pad, (1, 1))
     hold(gW, weight_gradient(x.astype("d"), gy.astype("d"), kernel, pad, (1, 1)))
     assert kernels.choices() and "taps" not in kernels.choices().values()
+
+
+# Parts whose pixels all have some tap, or no tap in common, or for which a tap is missing.
+DISTANT = [
+    (32, 24, (2,), (0,), (300,), (700,)),
+    (40, 33, (3,), (150,), (150,), (420,)),
+    (32, 24, (3,), (400,), (400,), (300,)),
+    (33, 24, (2,), (200,), (300,), (250,)),
+    (32, 25, (2,), (0,), (256,), (3000,)),
+    (35, 24, (3, 1), (128, 0), (129, 1), (200, 2)),
+]
+
+
+@pytest.mark.parametrize("inputs, outputs, kernel, pad, dilate, extents", DISTANT)
+def test_images_of_distant_taps(inputs, outputs, kernel, pad, dilate, extents):
+    rng = np.random.default_rng(1)
+    x, b, given = (
+        rng.standard_normal(shape, "f")
+        for shape in ((3, inputs, *extents), outputs, inputs)
+    )
+    W = rng.standard_normal((outputs, inputs, *kernel), "f")
+    window = {"pad": pad, "dilate": dilate}
+    y = F.convolution_nd(x, W, b, **window)
+    hold(y.array, windows.convolution(*(a.astype("d") for a in (x, W, b)), **window))
+    gy = rng.standard_normal(y.shape, "f")
+    gx = F.deconvolution_nd(gy, W, given, outsize=extents, **window)
+    wide = (a.astype("d") for a in (gy, W, given))
+    hold(gx.array, windows.deconvolution(*wide, outsize=extents, **window))
