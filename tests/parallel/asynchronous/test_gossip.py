@@ -122,6 +122,38 @@ def test_gosgd_keeps_the_weighted_mean(ranks):
     np.testing.assert_allclose(averages, np.tile(mean, (len(after), 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["adpsgd", "gosgd"])
+def test_averages_have_what_is_on_its_way(method):
+    """Without gradients the mean stays."""
+
+    def act(comm):
+        model, found = Point(), []
+        optimizer = create_gossip_optimizer(
+            SGD(0.0).setup(model), comm, method, Complete(), probability=0.7
+        )
+        optimizer._begin(None)
+        before = targets(comm.rank, 1)[0]
+        model.a.array[...], model.b.array[...] = before[:6].reshape(2, 3), before[6:]
+        for step in range(6):
+            for _ in range(step):
+                optimizer.update(model, np.zeros(11))
+            with optimizer.averaged():
+                found.append(model.vector())
+        optimizer.update(model, np.zeros(11))
+        distance = optimizer.consensus_distance()
+        own = model.vector()
+        optimizer.join()
+        return before, np.stack(found), own, distance
+
+    before, found, own, distances = (np.stack(x) for x in zip(*local.run(act, ranks=3)))
+    mean = np.broadcast_to(before.mean(axis=0), found.shape)
+    np.testing.assert_allclose(found, mean, rtol=0, atol=1e-12)
+    expected = np.linalg.norm(own - own.mean(axis=0), axis=1)
+    np.testing.assert_allclose(distances, expected, rtol=0, atol=1e-12)
+    if method == "adpsgd":
+        np.testing.assert_allclose(own.mean(axis=0), mean[0, 0], rtol=0, atol=1e-12)
+
+
 def test_the_complete_graph_gives_the_mean_of_all_reduce(some_ranks):
     def act(comm):
         x, mixed, _ = exchanged(comm, "dpsgd", Complete(), 1)

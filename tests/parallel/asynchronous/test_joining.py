@@ -15,6 +15,7 @@ from renga.distributed.asynchronous import (
     create_server_optimizer,
 )
 from renga.optimizers import SGD, Adam, MomentumSGD, NesterovAG
+from renga.parallel.data.extensions import rounds
 from tests.parallel.asynchronous import programs
 from tests.parallel.asynchronous.quadratics import Point, parameters, targets
 
@@ -74,6 +75,24 @@ def test_uneven_batches_are_synchronous_training(name, shares):
         x -= 0.3 * (x - samples.mean(axis=0))
     for found in local.run(act, make, ranks=2):
         np.testing.assert_allclose(found, x, rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:gossip. rank 1 has lost rank 0")
+@pytest.mark.parametrize("name", MAKE)
+def test_a_mean_over_ranks_does_not_wait_for_one_that_has_ended(monkeypatch, name):
+    monkeypatch.setattr(rounds, "_SECONDS", 0.01)
+
+    def act(comm):
+        optimizer = MAKE[name](SGD(0.1).setup(Point()), comm)
+        optimizer.update(optimizer.target, targets(0, 1)[0])
+        optimizer.consensus_distance()
+        if comm.rank == 1:
+            optimizer.join()
+        optimizer.consensus_distance()
+
+    expected = "got 2 times on rank 0 and 1 times on rank 1, where it has ended"
+    with pytest.raises(RuntimeError, match=expected):
+        local.run(act, ranks=2)
 
 
 @pytest.mark.parametrize("updates", [(5, 2), (0, 3)])

@@ -19,12 +19,14 @@ from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array
 from renga.core.variable import check_loss
 from renga.parallel.asynchronous.packed import PackedParameters, distance, reduce
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.parallel.data.replicas.first_pass import have_no_shapes
 from renga.parallel.data.replicas.shared_model import SharedModel
 from renga.parallel.data.replicas.states import broadcast_states
 from renga.parallel.data.sample_weighting import IgnoredLabels, number_of_samples
 from renga.serializers import DictionarySerializer, NpzDeserializer
+from renga.training.extension import Extension
 from renga.utils.argument import check_count
 
 _Self = TypeVar("_Self", bound="AsynchronousOptimizer")
@@ -34,11 +36,13 @@ class AsynchronousOptimizer(WrappedOptimizer):
     """Updates the parameters of each rank by its own gradients.
 
     The ranks begin with the parameters and optimizer states of rank 0, or each with
-    what it has loaded if all have. A subclass computes an update in ``_update``.
+    what it has loaded if all have. A subclass computes an update in ``_update``, and
+    ends training in ``_join``.
     """
 
     communicator: Communicator
     _group: Any
+    _rounds: Rounds
     _model: SharedModel
     _packed: Any
     _loaded: bool
@@ -58,6 +62,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
             actual_optimizer=actual_optimizer,
             communicator=communicator,
             _group=communicator,  # the ranks that begin together
+            _rounds=Rounds("averaged, consensus_distance", communicator),
             _model=SharedModel(communicator, actual_optimizer, keeps_loaded=True),
             _packed=None,  # PackedParameters, once all ranks have begun
             _loaded=False,
@@ -123,7 +128,16 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._ignored.warn(self.communicator.rank, told)
 
     def join(self) -> None:
-        """To be called on every rank after its last update."""
+        """To be called on every rank after its last update; returns when all have."""
+        self._rounds.end()
+        self._join()
+
+    def end_with(self, extension: Extension) -> None:
+        """Has training end on this rank where an extension of it is finalized, too."""
+        self._rounds.end_with(extension)
+
+    def _join(self) -> None:
+        raise NotImplementedError
 
     def _leave_model(self) -> None:
         """Keeps what has begun with the present model, for :meth:`_end_last`."""
@@ -245,6 +259,14 @@ class AsynchronousOptimizer(WrappedOptimizer):
             return  # the mean of no samples is not a number
         loss.backward(loss_scale=self.actual_optimizer.loss_scale)
 
+    def _meet_all(self) -> None:
+        """Returns when every rank calls it, and no change of parameters is on its way.
+
+        Raises:
+            RuntimeError: training has ended on another rank.
+        """
+        self._rounds.begin()
+
     def _average(self) -> list[Array]:
         """What the ranks' parameters are an approximation of; all ranks call it."""
         flats = PackedParameters(self.target).pack()
@@ -257,7 +279,11 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
         Floating persistent arrays, such as the statistics of batch normalization, are
         averaged too. All ranks enter it together. It is for evaluating and saving.
+
+        Raises:
+            RuntimeError: training has ended on another rank.
         """
+        self._meet_all()
         packed = PackedParameters(self.target)
         own = packed.pack()
         with self._averaged_statistics():
@@ -279,7 +305,12 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 x[...] = y
 
     def consensus_distance(self) -> float:
-        """How far this rank's parameters are from the mean; all ranks call it."""
+        """How far this rank's parameters are from the mean; all ranks call it.
+
+        Raises:
+            RuntimeError: training has ended on another rank.
+        """
+        self._meet_all()
         own = PackedParameters(self.target).pack()
         mean = [x.copy() for x in own]
         reduce(self._group, mean, "mean")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from renga.extensions.reports.plot import Plot
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.server.server_optimizer import ServerOptimizer
-from renga.parallel.data.extensions.rounds import Rounds
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -42,14 +41,9 @@ def create_average_evaluator(
     _check_optimizer("create_average_evaluator", optimizer)
     evaluator: Any = actual_evaluator
     evaluate = evaluator.evaluate
-    rounds = None
-    if not isinstance(optimizer, ServerOptimizer):
-        rounds = Rounds("create_average_evaluator", optimizer.communicator)
-        rounds.end_with(evaluator)
+    optimizer.end_with(evaluator)
 
     def evaluate_average() -> Any:
-        if rounds is not None:
-            rounds.begin()
         with optimizer.averaged():
             return evaluate()
 
@@ -66,7 +60,8 @@ class CommunicationReport(extension.Extension):
     Args:
         optimizer: from one of the functions of ``renga.distributed.asynchronous``.
         consensus: whether to observe how far this rank's parameters are from the mean;
-            all ranks that train then have to report at the same iterations.
+            all ranks that train then have to report equally often. If training ends on
+            one before another reports, the latter raises a RuntimeError.
 
     Raises:
         TypeError: if the optimizer is another one.
@@ -81,6 +76,8 @@ class CommunicationReport(extension.Extension):
         _check_optimizer("CommunicationReport", optimizer)
         self._optimizer = optimizer
         self._consensus = consensus
+        if consensus:
+            optimizer.end_with(self)
 
     def __call__(self, trainer: Trainer) -> None:
         """Adds the numbers to the observation."""

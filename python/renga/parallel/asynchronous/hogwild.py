@@ -104,8 +104,7 @@ class HogwildOptimizer(AsynchronousOptimizer):
         self.actual_optimizer.t += 1
         self.actual_optimizer.update_loss_scale()
 
-    def join(self) -> None:
-        """Returns when every rank has made its last update."""
+    def _join(self) -> None:
         self._begin_to_join()
         self.communicator.barrier()
 
@@ -115,14 +114,14 @@ class HogwildOptimizer(AsynchronousOptimizer):
 
         They have the same parameters. Floating persistent arrays, such as the
         statistics of batch normalization, are averaged.
+
+        Raises:
+            RuntimeError: training has ended on another rank.
         """
-        self._meet()
+        self._meet_all()
         with self._averaged_statistics():
             yield
-        self._meet()
-
-    def _meet(self) -> None:
-        self.communicator.all_reduce(numpy.zeros(1))  # join() is a barrier
+        self._meet_all()
 
 
 def _subtract_gradient(param: Parameter) -> None:

@@ -162,12 +162,12 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         for rule, values in zip(rules, states):
             rule.set_values(values)
 
-    def join(self) -> None:
+    def _join(self) -> None:
         """Averages with the other ranks until all of them call this."""
         while self._is_synchronous():
             if self._synchronous.contribute_zeros():
                 return
-        super().join()
+        super()._join()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the optimizers, the anchor and the count of local updates."""

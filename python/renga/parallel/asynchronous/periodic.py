@@ -107,7 +107,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
         self._trained[:] = False
         return bool(meeting.joined.all())
 
-    def join(self) -> None:
+    def _join(self) -> None:
         """Meets the other ranks until all of them call this."""
         if not self._begin_to_join():
             return

@@ -15,6 +15,7 @@ from renga.distributed import (
     scatter_dataset,
 )
 from renga.distributed.asynchronous import (
+    CommunicationReport,
     create_average_evaluator,
     create_gossip_optimizer,
 )
@@ -228,6 +229,9 @@ def test_examples_that_overlap_are_in_one_result(some_ranks):
         assert sorted(found) == list(range(11))
 
 
+KINDS = ["generic", "mean", "average", "consensus"]
+
+
 def evaluator_of(kind, comm):
     iterator = SerialIterator(np.ones((2, 1), "f"), 2, repeat=False)
     if kind == "generic":
@@ -237,10 +241,12 @@ def evaluator_of(kind, comm):
     if kind == "mean":
         return create_multi_node_evaluator(evaluator, comm)
     optimizer = create_gossip_optimizer(SGD().setup(model), comm, "gosgd")
+    if kind == "consensus":
+        return CommunicationReport(optimizer, consensus=True)
     return create_average_evaluator(evaluator, optimizer)
 
 
-@pytest.mark.parametrize("kind", ["generic", "mean", "average"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluator_does_not_wait_for_a_rank_whose_training_has_ended(
     monkeypatch, kind
 ):
@@ -248,28 +254,28 @@ def test_an_evaluator_does_not_wait_for_a_rank_whose_training_has_ended(
 
     def act(comm):
         evaluator = evaluator_of(kind, comm)
-        evaluator(None)
+        evaluator(Trainer(1))
         if comm.rank == 1:
             evaluator.finalize()
             comm.recv_obj(0)
-        evaluator(None)
+        evaluator(Trainer(1))
 
     expected = "got [23] times on rank 0 and [12] times on rank 1, where it has ended"
     with pytest.raises(RuntimeError, match=expected):
         local.run(act, ranks=2)
 
 
-@pytest.mark.parametrize("kind", ["generic", "mean", "average"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_evaluator_waits_for_slow_ranks_after_training(monkeypatch, kind):
     monkeypatch.setattr(rounds, "_SECONDS", 0.01)
 
     def act(comm):
         evaluator = evaluator_of(kind, comm)
-        evaluator(None)
+        evaluator(Trainer(1))
         evaluator.finalize()
         comm.barrier()
         if comm.rank == 1:
             time.sleep(0.1)
-        evaluator(None)
+        evaluator(Trainer(1))
 
     local.run(act, ranks=2)

@@ -16,9 +16,13 @@ from renga.parallel.asynchronous.graphs import Graph
 
 
 class RandomGossip(GossipOptimizer):
-    """Takes messages of any rank when they come, in ``_handle``."""
+    """Takes messages of any rank when they come, in ``_handle``.
+
+    An empty message is the last one of a rank before all ranks meet.
+    """
 
     _notices: collections.Counter[int]
+    _marked: set[int]
 
     def __init__(
         self,
@@ -34,6 +38,7 @@ class RandomGossip(GossipOptimizer):
             _neighbours=graph.neighbours(rank, size),
             _random=numpy.random.RandomState([seed, rank]),
             _notices=collections.Counter(),  # of shutdown, by rank
+            _marked=set(),  # ranks of which the empty message has come
         )
 
     @property
@@ -57,8 +62,36 @@ class RandomGossip(GossipOptimizer):
             return False
         if found is None:
             return False
-        self._handle(found.source, self._comm.recv(found.source, 0))
+        message = self._comm.recv(found.source, 0)
+        if message:
+            self._handle(found.source, message)
+        else:
+            self._marked.add(found.source)
         return True
+
+    def _take_until_none_of(
+        self, waited: Callable[[], set[int]], timeout: float
+    ) -> None:
+        """Handles messages until no rank is waited for, or has been lost."""
+        while ranks := waited() - self._lost:
+            if not self._take(timeout):
+                for rank in ranks:
+                    self._lose(rank)
+
+    def _owing(self) -> set[int]:
+        """The ranks that have not answered this one yet."""
+        return set()
+
+    def _meet_all(self) -> None:
+        """Takes what is on its way to this rank."""
+        super()._meet_all()
+        others = set(range(self._comm.size)) - {self._comm.rank}
+        for rank in others:
+            self._send(rank, [])
+        self._take_until_none_of(
+            lambda: others - self._marked | self._owing(), self._timeout
+        )
+        self._marked.clear()
 
     def _handle(self, source: int, message: tuple[Array, ...]) -> None:
         raise NotImplementedError
@@ -68,11 +101,8 @@ class RandomGossip(GossipOptimizer):
         others = set(range(self._comm.size)) - {self._comm.rank}
         for rank in others - self._lost:
             self._send(rank, [notice])
-        while waited := others - self._gone - self._lost:
-            # They may have waited for a lost rank themselves.
-            if not self._take(2 * self._timeout):
-                for rank in waited:
-                    self._lose(rank)
+        # They may have waited for a lost rank themselves.
+        self._take_until_none_of(lambda: others - self._gone, 2 * self._timeout)
         # A rank that was faster may have begun, and ended, the next training.
         self._notices -= collections.Counter(others)
 
@@ -131,13 +161,13 @@ class GoSGDOptimizer(RandomGossip):
         self._packed.move(float(weight[0]) / total, xs)
         self._weight = total
 
-    def join(self) -> None:
+    def _join(self) -> None:
         """Takes the other ranks' messages until all have joined."""
         if self._begin_to_join():
             self._leave(numpy.zeros(1))
 
     def _average(self) -> list[Array]:
-        """The mean of x weighted by a; messages on their way are not in it."""
+        """The mean of x weighted by a."""
         return self._weighted_mean(self._weight)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
@@ -221,16 +251,20 @@ class PairwiseOptimizer(RandomGossip):
             rank, asked_at = self._asked
             if self._comm.clock - asked_at > self._timeout:
                 self._lose(rank)
-                self._asked = None
 
-    def join(self) -> None:
+    def _lose(self, rank: int) -> None:
+        super()._lose(rank)
+        if rank in self._owing():
+            self._asked = None
+
+    def _owing(self) -> set[int]:
+        return set() if self._asked is None else {self._asked[0]}
+
+    def _join(self) -> None:
         """Answers the other ranks until all have joined; every rank calls it."""
         if not self._begin_to_join():
             return
-        while self._asked is not None:
-            if not self._take(self._timeout):
-                self._lose(self._asked[0])
-                self._asked = None
+        self._take_until_none_of(self._owing, self._timeout)
         self._leave(_kind(_SHUTDOWN))
 
 

@@ -55,7 +55,7 @@ class SynchronousGossip(GossipOptimizer):
             return None
         return message
 
-    def join(self) -> None:
+    def _join(self) -> None:
         """Tells the others that this rank makes no more updates; waits for the same."""
         if not self._begin_to_join():
             return

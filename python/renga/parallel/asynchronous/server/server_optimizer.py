@@ -27,6 +27,7 @@ from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer, r
 from renga.parallel.asynchronous.server.shard_server import ShardServer, Update, mean
 from renga.parallel.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.parallel.asynchronous.server.shared_client import SharedClient, connect
+from renga.parallel.data.extensions.rounds import Rounds
 from renga.parallel.data.gradients import require_whole_gradients, spend_gradients
 
 
@@ -106,6 +107,8 @@ class ServerOptimizer(AsynchronousOptimizer):
             _histogram=None,
         )
         self._model.comm = self._group
+        workers_or_servers = self._group if self.is_worker else self._servers
+        self._rounds = Rounds("consensus_distance", workers_or_servers)
 
     def serve(self) -> None:
         """Serves until all workers are done or lost.
@@ -287,7 +290,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         rows: dict[int, Array] = self._rows.find(forward.args, forward.keywords)
         return rows
 
-    def join(self) -> None:
+    def _join(self) -> None:
         """Waits for all workers to finish; gets the last parameters and states."""
         if self.is_worker:
             self._begin_to_join()
@@ -358,7 +361,8 @@ class ServerOptimizer(AsynchronousOptimizer):
         """How far this rank's parameters are from the mean; all workers call it.
 
         Raises:
-            RuntimeError: on a rank that only serves.
+            RuntimeError: on a rank that only serves, or if training has ended on
+                another worker.
         """
         self._require_worker("consensus_distance")
         return super().consensus_distance()

@@ -22,9 +22,8 @@ class Rounds:
 
     def __init__(self, name: str, comm: Communicator) -> None:
         self._name = name
-        self._comm = comm
         # Messages of its own: others of the communicator's do not mix with them.
-        self._notices = comm.split(0, comm.rank)
+        self._comm = comm.split(0, comm.rank)
         self._count = 0
         self._ends = 0  # of training on this rank, which may be run again
         # Ranks have told how often their training has ended, and their count then.
@@ -49,8 +48,8 @@ class Rounds:
 
     def _check(self) -> None:
         with contextlib.suppress(RankFailed):  # all others have exited
-            while (found := self._notices.probe(timeout=0)) is not None:
-                ends, count = self._notices.recv(found.source, found.tag).tolist()
+            while (found := self._comm.probe(timeout=0)) is not None:
+                ends, count = self._comm.recv(found.source, found.tag).tolist()
                 self._ended[found.source] = ends, count
         for rank, (ends, count) in self._ended.items():
             if ends > self._ends and count < self._count:
@@ -67,7 +66,7 @@ class Rounds:
         notice = numpy.array([self._ends, self._count])
         for rank in range(self._comm.size):
             if rank != self._comm.rank:
-                self._notices.send(notice, rank, wait=False)
+                self._comm.send(notice, rank, wait=False)
 
     def end_with(self, extension: Extension) -> None:
         """Has an extension call ``end`` where it is finalized."""
