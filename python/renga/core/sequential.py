@@ -180,6 +180,11 @@ class Sequential(ChainList):
             )
         return super().__reduce_ex__(protocol)
 
+    def __copy__(self) -> Sequential:
+        clone = type(self).__new__(type(self))
+        vars(clone).update(vars(self))
+        return clone
+
     def __deepcopy__(self, memo: Any) -> Sequential:
         clone = type(self).__new__(type(self))
         memo[id(self)] = clone

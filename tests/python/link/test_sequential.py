@@ -233,6 +233,8 @@ def test_pickle():
     assert clone(1.0) == 6
     with pytest.raises(ValueError, match="lambda"):
         pickle.dumps(Sequential(lambda x: x))
+    for mode in ("share", "copy", "init"):
+        assert Sequential(lambda x: x + 1).copy(mode)(1) == 2
     assert copy.deepcopy(Sequential(lambda x: x + 1))(1) == 2
     assert renga.Chain(s=Sequential(lambda x: x + 1)).copy("copy").s(1) == 2
 
