@@ -83,7 +83,9 @@ def test_firings(case, resume_at):
     assert firings(make, 12, 4, LOSSES, resume_at) == expected
 
 
-@pytest.mark.parametrize("case", ["every 3", "every epoch", "at 2, 7", "at 5"])
+@pytest.mark.parametrize(
+    "case", ["every 3", "every epoch", "at 2, 7", "at 5", "early, at the latest"]
+)
 def test_resume_from_a_file_without_the_trigger(case):
     make, expected = CASES[case]
     assert firings(make, 12, 4, resume_at=4, saves=False) == expected

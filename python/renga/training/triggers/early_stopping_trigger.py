@@ -9,7 +9,7 @@ from typing import Any
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
-from renga.training.triggers.progress import Training
+from renga.training.triggers.progress import Training, save_or_restore
 from renga.utils import argument
 
 _BETTER = {"max": operator.gt, "min": operator.lt}
@@ -103,12 +103,19 @@ class EarlyStoppingTrigger:
             )
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the best value, the checks since and the interval."""
+        """Saves or restores the best value, the checks since and the interval.
+
+        A run that ended by another trigger, and any of Chainer's, has saved none.
+        """
         for name in ("_interval_trigger", "_max_trigger"):
             serialize_part(getattr(self, name), serializer, name)
         self._summary.serialize(serializer["_summary"])
-        self.count = serializer("count", self.count)
-        self.best = serializer("best", self.best)
+        for name in ("count", "best"):
+            value = getattr(self, name)
+            message = f"EarlyStoppingTrigger: the snapshot has no {name}; it is {value}"
+            setattr(
+                self, name, save_or_restore(serializer, name, value, value, message)
+            )
 
     def get_training_length(self) -> tuple[float, str]:
         """The length of training if it is not stopped early."""
