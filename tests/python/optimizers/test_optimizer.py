@@ -69,6 +69,30 @@ def test_uninitialized_parameters_wait():
     assert not model.lazy.is_initialized
 
 
+def test_updates_before_a_parameter_has_a_shape_count(tmp_path):
+    """As they do for one with a shape that is not used yet."""
+    optimizer = make_lazy()
+    for _ in range(2):
+        optimizer.update(optimizer.target.loss, [0, 0])
+    renga.serializers.save_npz(tmp_path / "file", optimizer)
+    resumed = make_lazy()
+    renga.serializers.load_npz(tmp_path / "file", resumed)
+    for each in (optimizer, resumed):
+        lazy = each.target.lazy
+        lazy.initialize(1)
+        lazy.grad = numpy.ones(1, numpy.float32)
+        each.update()
+        third = (1 - 0.999**3) ** 0.5 / (1 - 0.9**3) * 0.1 / 0.001**0.5
+        numpy.testing.assert_allclose(lazy.array, 1 - third, rtol=1e-5)
+
+
+def make_lazy():
+    model = Model()
+    with model.init_scope():
+        model.lazy = Parameter(1.0)
+    return optimizers.Adam(1.0).setup(model)
+
+
 def test_base_classes_demand_an_override():
     with pytest.raises(NotImplementedError):
         Optimizer().update()

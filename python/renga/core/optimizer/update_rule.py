@@ -142,13 +142,15 @@ class UpdateRule(Hookable):
     def update(self, param: Parameter) -> None:
         """Changes ``param`` by its gradient, with the hooks before and after it.
 
-        An uninitialised parameter is unchanged: a rule's own ``update_core`` alone
-        gets it.
+        An uninitialised parameter is unchanged, though its updates are counted as those
+        without a gradient are: a rule's own ``update_core`` alone gets it.
         """
-        own = type(self).update_core is not UpdateRule.update_core
-        if not self.enabled or not (param.is_initialized or own):
+        if not self.enabled:
             return
         self.t += 1
+        own = type(self).update_core is not UpdateRule.update_core
+        if not (param.is_initialized or own):
+            return
         if self.updates_in_fp32(param):
             self._update_in_fp32(param)
         else:
@@ -335,14 +337,16 @@ class UpdateRule(Hookable):
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the count of updates and the state.
 
-        Before its first update a rule has no state, and none is in the file.
+        Before its first update a rule has no state, and none is in the file; that of
+        an uninitialised parameter is None there.
         """
         self._state_device = None
         if isinstance(serializer, Deserializer):
             self._load(serializer)
             return
         serializer("t", self.t)
-        for name, value in (self._state or {}).items():
+        state = self._without_state() if self._state is None and self.t else self._state
+        for name, value in (state or {}).items():
             serializer(name, value)
         if self._use_fp32_update:
             serializer(MASTER, self.get_values().master)
@@ -359,7 +363,8 @@ class UpdateRule(Hookable):
                 value is not None or _is_stored_none(serializer, name)
                 for name, value in loaded.items()
             )
-            self._state = loaded if complete else None
+            is_none = loaded and all(value is None for value in loaded.values())
+            self._state = loaded if complete and not is_none else None
         else:
             self._state = None
         if self._use_fp32_update:

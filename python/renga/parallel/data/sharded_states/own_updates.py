@@ -64,9 +64,11 @@ def _elsewhere(rule: UpdateRule) -> UpdateRule:
 def _elsewhere_class(cls: Any) -> Any:
     class Elsewhere(cls):  # type: ignore[misc]
         def update(self, param: Parameter) -> None:
-            if not self.enabled or not param.is_initialized:
+            if not self.enabled:
                 return
             self.t += 1
+            if not param.is_initialized:
+                return
             for _, _, hook in self.timed_hooks():
                 if hasattr(hook, "skip"):
                     hook.skip(self, param)
