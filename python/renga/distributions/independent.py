@@ -106,6 +106,13 @@ class Independent(Distribution):
     def log_cdf(self, x: ArrayLike) -> Variable:
         return self._sum(self.distribution.log_cdf(x))
 
+    def survival_function(self, x: ArrayLike) -> Variable:
+        return F.exp(self.log_survival_function(x))
+
+    def log_survival_function(self, x: ArrayLike) -> Variable:
+        """That of the probability that all elements are greater, as in Chainer."""
+        return self._sum(self.distribution.log_survival_function(x))
+
     def icdf(self, x: ArrayLike) -> Variable:
         raise RuntimeError(
             "Independent: the cumulative probability of several variables cannot be "

@@ -84,6 +84,8 @@ def test_independent():
     assert ours.batch_shape == (2,) and ours.event_shape == (3,)
     close(ours.log_prob(x), theirs.logpdf(x).sum(axis=-1))
     close(ours.cdf(x), theirs.cdf(x).prod(axis=-1))
+    close(ours.survival_function(x), theirs.sf(x).prod(axis=-1))
+    close(ours.log_survival_function(x), theirs.logsf(x).sum(axis=-1))
     close(ours.entropy, theirs.entropy().sum(axis=-1))
     close(ours.covariance, [numpy.diag(numpy.exp(2 * row)) for row in LOC])
     with pytest.raises(RuntimeError, match="inverted"):
