@@ -9,6 +9,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import optimizer_hooks, optimizers, serializers
+from renga.communicators import simulated
 from renga.distributed import Replicate, redistribute
 from renga.distributed.functions import (
     gather_sequence,
@@ -23,6 +24,7 @@ from renga.distributed.links import (
     SequenceRMSNormalization,
 )
 from renga.parallel.parallelize import parallelize
+from renga.parallel.sequence.strategy import SequenceReplacer
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, in_float64
 from tests.seeds import seeded
@@ -95,6 +97,18 @@ def test_three_steps(ranks, input):
         assert state.keys() == wanted.keys()
         for key, value in wanted.items():
             np.testing.assert_allclose(state[key], value, 1e-7, 1e-10, err_msg=key)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_attention_costs_gradients_and_a_ring_of_keys_and_values(ranks):
+    model, x = renga.Sequential(L.MultiHeadAttention(8, 2)), np.zeros((2, 12, 8), "f")
+    (found,) = SequenceReplacer(model, simulated.connect(ranks), [x]).replacements()
+    others = ranks - 1
+    # Of a ring-all-reduce of four layers' gradients.
+    received = 4 * 4 * (8 * 8 + 8) * 2 * others / ranks
+    if others:  # blocks of both in each pass, and the sums of all blocks' gradients
+        received += (others + others + ranks) * 2 * 4 * x.size / ranks
+    assert found.cost.bytes == pytest.approx(received)
 
 
 class Decoder(renga.Chain):

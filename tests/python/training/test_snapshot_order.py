@@ -124,6 +124,8 @@ def test_the_observation_is_saved_exactly(tmp_path):
         "count": 2**60,
         "array": numpy.ones(3),
         "text": "no number",
+        "pair with a text": (1.0, "no number"),
+        "three numbers": (1.0, 2.0, 3.0),
     }
     trainer = get_trainer_with_mock_updater((1, "iteration"))
     trainer.extend(lambda t: t.observation.update(observed), name="report")

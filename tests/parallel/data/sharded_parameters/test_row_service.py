@@ -69,3 +69,14 @@ def test_a_late_request_leaves_no_old_rows():
 
     for rows in local.run(act, ranks=4, nodes=2):
         np.testing.assert_array_equal(rows, repeated(range(10, 14)))
+
+
+def test_threads_end_with_the_services_of_all_ranks():
+    def act(comm):
+        service, *_ = make(comm, comm.rank)
+        comm.barrier()
+        return service._answers._thread
+
+    for thread in local.run(act, ranks=3):
+        thread.join(20)
+        assert not thread.is_alive()

@@ -56,6 +56,8 @@ def test_sparse_forms():
     row, col = numpy.nonzero(holes[0])
     assert utils.get_order(row, col) == "C" and utils.get_order(col, row) == "F"
     assert utils.get_order(row[::-1], col[::-1]) == "other"
+    one_row = numpy.array([0, 0]), numpy.array([1, 0])
+    assert utils.get_order(*one_row) == "other"
 
 
 coo = utils.to_coo(holes[0])
