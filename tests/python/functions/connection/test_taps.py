@@ -76,7 +76,7 @@ def test_kernels_that_slide_along_other_axes_have_other_gradients(kernel, pad, e
     assert kernels.choices() and "taps" not in kernels.choices().values()
 
 
-# Parts whose pixels all have some tap, or no tap in common, or for which a tap is missing.
+# Parts of which all pixels have a tap, have none in common, or lack one.
 DISTANT = [
     (32, 24, (2,), (0,), (300,), (700,)),
     (40, 33, (3,), (150,), (150,), (420,)),
