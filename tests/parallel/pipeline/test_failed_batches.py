@@ -1,5 +1,8 @@
 """Batches that raise on one stage, which ends the job, or on all, which may go on."""
 
+import functools
+import threading
+
 import pytest
 
 import renga
@@ -93,3 +96,60 @@ def test_a_stage_that_fails_alone_ends_the_job(
         local.run(run, ranks=2)
     refusal = "lost by it" if options else "after a batch has failed on this one"
     assert refusal in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{}, STREAM], ids=["1f1b", "pipedream"])
+@pytest.mark.parametrize("failing", [0, 1, 2])
+@pytest.mark.parametrize("place", ["loss", "update", "evaluation"])
+def test_a_loop_that_passes_over_an_error_of_one_rank_trains_no_more(
+    monkeypatch, options, failing, place
+):
+    """Nor do ranks wait for each other, or take messages of other batches."""
+    monkeypatch.setattr(agreement, "_SECONDS", 0.1)
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA, reduce="mean", **options)
+        step = 0
+
+        def fail(at):
+            if (step, comm.rank, at) == (1, failing, place):
+                raise KeyError("on one stage")
+
+        class Hook:
+            name, timing, call_for_each_param = "Hook", "pre", True
+
+            def __call__(self, rule, param):
+                fail("update")
+
+        def program(x, t):
+            fail("loss")
+            return model.model(x, t)
+
+        class Layer(renga.LinkHook):
+            def forward_preprocess(self, args):
+                fail("evaluation")
+
+        optimizer.add_hook(Hook())
+        model.model.c.add_hook(Layer())
+        outcomes = []
+        for step in range(6):
+            call = functools.partial(model.train_batch, optimizer, program, DATA[0])
+            if place == "evaluation" and step == 1:
+                call = functools.partial(model, *DATA[0])
+            outcomes.append(outcome_of(call))
+        assert outcomes[0] is None
+        assert all(outcomes[3:])
+        assert isinstance(outcomes[-1], agreement.LostBatches)
+        finished.wait()
+        raise EOFError  # ends what still waits in the background
+
+    finished = threading.Barrier(3, timeout=30)
+    with pytest.raises(EOFError):
+        local.run(run, ranks=3)
+
+
+def outcome_of(call):
+    try:
+        call()
+    except Exception as error:
+        return error

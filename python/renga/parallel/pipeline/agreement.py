@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator, Work
+from renga.communicators.native import NativeWork
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.pipeline.schedule import rank_of_stage
@@ -16,9 +18,86 @@ from renga.utils.exceptions import describe
 
 COMPLETION = "what completes them (a load, a copy, a save, drain)"
 _CALLS = ("train_batch", "the model", COMPLETION)  # while batches are on their way
-_SECONDS = 10.0  # for which a rank waits for the others after a batch has failed on it
+_SECONDS = 10.0  # for which a rank waits for others after a batch has failed
 
 Settings = dict[int, list[str]]  # by the number of a parameter
+
+
+class LostBatches(RuntimeError):
+    """An earlier call has told that ranks do not go on together any more."""
+
+
+class Failures:
+    """Whether a batch has failed on this rank, and why later calls are refused.
+
+    Attributes:
+        has_failed: whether one has since messages were renewed.
+        may_be_alone: whether one has since the last call that all ranks made; others
+            may wait for what this rank has not sent.
+    """
+
+    def __init__(self) -> None:
+        self.has_failed = self.may_be_alone = False
+        self._reason = ""
+
+    def refuse(self, reason: str) -> RuntimeError:
+        """The error of a call after which all later ones are refused."""
+        self._reason = self._reason or reason
+        return RuntimeError(reason)
+
+    def check(self) -> None:
+        """Refuses a call.
+
+        Raises:
+            LostBatches: an earlier one has told why.
+        """
+        if self._reason:
+            raise LostBatches(self._reason)
+
+    def wait_alone(self, work: Work, call: str) -> numpy.ndarray:
+        """The result of a collective in which all ranks take part, or no other one.
+
+        Raises:
+            RuntimeError: a batch has failed on this rank alone.
+        """
+        try:
+            result: numpy.ndarray = work.wait(_SECONDS)
+        except Exception as error:
+            raise self.refuse(
+                f"Pipeline: expected all ranks to call {call} after a batch has failed "
+                f"on this one, got {describe(error)}: make the pipeline again"
+            ) from error
+        self.may_be_alone = False
+        return result
+
+    def wait_for_others(
+        self, is_there: Callable[[float], bool], told: Callable[[], str]
+    ) -> None:
+        """Waits for what other ranks send or receive.
+
+        Args:
+            is_there: whether it is, within so many seconds.
+            told: what other ranks have told of a batch that has failed there.
+
+        Raises:
+            RuntimeError: it does not come, and a batch has failed on another rank.
+        """
+        while not is_there(_SECONDS):
+            # A rank on which a batch has failed finds out first that others wait.
+            if told() and not is_there(2 * _SECONDS):
+                raise self.refuse(
+                    "Pipeline: expected messages of all stages, got none after a batch "
+                    f"has failed {told()}: make the pipeline again"
+                )
+
+
+def completes(work: Work | NativeWork, seconds: float) -> bool:
+    """Whether a communication in flight is complete within some seconds."""
+    try:
+        work.wait(seconds)
+    except TimeoutError:
+        return work.test()
+    return True
 
 
 def agree(
@@ -26,7 +105,7 @@ def agree(
     call: str,
     text: str,
     numbers: Sequence[int],
-    has_failed: bool,
+    failures: Failures,
 ) -> list[list[int]]:
     """The numbers of all ranks, which have to make the same call; a short message.
 
@@ -35,8 +114,7 @@ def agree(
         call: the method that is called.
         text: of its arguments, what has to be the same on all ranks.
         numbers: of this rank.
-        has_failed: whether a batch has failed on this rank since the last call; the
-            others may wait for what it has not sent.
+        failures: of this rank.
 
     Returns:
         For each of the numbers, those of all ranks.
@@ -45,13 +123,15 @@ def agree(
         RuntimeError: on every rank, if the calls differ; or if a batch has failed on
             this one alone.
     """
+    failures.check()
     if comm.size == 1:
         return [[number] for number in numbers]
     digest = hashlib.blake2b(f"{call} {text}".encode(), digest_size=8).digest()
     own = numpy.array([numpy.frombuffer(digest, numpy.int64)[0], *numbers])
-    gathered = comm.all_gather(own, wait=not has_failed)
-    if has_failed:
-        gathered = _wait_briefly(gathered, call)
+    if failures.may_be_alone:
+        gathered = failures.wait_alone(comm.all_gather(own, wait=False), call)
+    else:
+        gathered = comm.all_gather(own)
     digests, *found = gathered.T
     if (digests == digests[0]).all():  # on all ranks, or on none
         return [each.tolist() for each in found]
@@ -62,17 +142,6 @@ def agree(
     raise RuntimeError(_difference(names))
 
 
-def _wait_briefly(work: Work, call: str) -> Any:
-    """The result of a collective that ranks may not take part in any more."""
-    try:
-        return work.wait(_SECONDS)
-    except TimeoutError as error:
-        raise RuntimeError(
-            f"Pipeline: expected all ranks to call {call} after a batch has failed on "
-            f"this one, got none from another within {_SECONDS:.0f} s"
-        ) from error
-
-
 class CallsOnTheWay:
     """Finds out that ranks make different calls while batches are on their way.
 
@@ -81,55 +150,52 @@ class CallsOnTheWay:
 
     Args:
         comm: the ranks of a pipeline.
+        failures: of this rank.
+        told: what other ranks have told of a batch that has failed there.
     """
 
-    def __init__(self, comm: Communicator) -> None:
+    def __init__(
+        self, comm: Communicator, failures: Failures, told: Callable[[], str]
+    ) -> None:
         self._comm = comm
+        self._failures = failures
+        self._told = told
         self._pending: list[tuple[str, Work]] = []
-        self._refusal = ""  # once there is a reason, it holds for later calls, too
 
-    def end(self, error: BaseException) -> None:
-        """Refuses later calls: the batches on their way are lost by an error."""
-        self._refusal = (
-            "Pipeline: expected no error while batches are on their way, which are "
-            f"lost by it, got {describe(error)}: make the pipeline again"
-        )
-
-    @property
-    def are_refused(self) -> bool:
-        """Whether later calls are."""
-        return bool(self._refusal)
-
-    def tell(self, call: str, needs_all: bool, has_failed: bool = False) -> None:
+    def tell(self, call: str, needs_all: bool) -> None:
         """Tells the other ranks of a call, one of ``_CALLS``.
 
         Args:
             call: that this rank makes.
             needs_all: whether it cannot begin before all ranks make it.
-            has_failed: whether another batch has failed on this rank, as for ``agree``.
 
         Raises:
             RuntimeError: some make, or have made, another one; or batches are lost.
         """
-        if self._refusal:
-            raise RuntimeError(self._refusal)
+        self._failures.check()
+        needs_all |= self._failures.may_be_alone
         number = _CALLS.index(call)
         told = self._comm.all_reduce(numpy.array([number, -number]), "max", wait=False)
         self._pending.append((call, told))
         while len(self._pending) > (not needs_all):
             made, told = self._pending.pop(0)
-            found = _wait_briefly(told, made) if has_failed else told.wait()
-            self._compare(made, *found)
+            self._compare(made, *self._result(told, made))
+
+    def _result(self, work: Work, call: str) -> Any:
+        if self._failures.may_be_alone:
+            return self._failures.wait_alone(work, call)
+        is_there = functools.partial(completes, work)
+        self._failures.wait_for_others(is_there, self._told)
+        return work.wait()
 
     def _compare(self, call: str, most: int, least: int) -> None:
         others = {_CALLS[most], _CALLS[-least]} - {call}
         if others:
-            self._refusal = (
+            raise self._failures.refuse(
                 "Pipeline: expected every rank to call the same while batches are on "
                 f"their way, got {call} on rank {self._comm.rank} and "
                 f"{others.pop()} on another"
             )
-            raise RuntimeError(self._refusal)
 
 
 def settings_of(params: Iterable[Parameter]) -> Settings:

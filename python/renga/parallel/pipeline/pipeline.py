@@ -330,12 +330,11 @@ class Pipeline(Link):
         """
         params = list(self.model.params())
         settings = settings_of(params)
-        has_failed = self._runner.has_failed
-        own = self._loaded, zlib.crc32(repr(settings).encode()), has_failed
-        flags, digests, failures = agree(self.comm, call, text, own, has_failed)
-        if any(failures):
+        failures = self._runner.failures
+        own = self._loaded, zlib.crc32(repr(settings).encode()), failures.has_failed
+        flags, digests, failed = agree(self.comm, call, text, own, failures)
+        if any(failed):
             self._runner.renew_messages()
-            self._runner.has_failed = False
         if len({*digests}) == 1:
             self._settings = [settings] * self.comm.size
         elif digests != self._digests:
@@ -428,11 +427,6 @@ class Pipeline(Link):
         """The scope of a call, outside of which no rank has all that links keep."""
         is_whole = self.comm.size == 1 and self.micro_batches == 1
         return contextlib.nullcontext() if is_whole else self._kept.shown()
-
-    @property
-    def has_lost_batches(self) -> bool:
-        """Whether batches that were on their way cannot be completed any more."""
-        return self._runner.has_lost_batches
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import numpy
 
 from renga.communicators import Communicator
 from renga.core import reporter
@@ -20,7 +23,12 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions.util.recomputation import random_states, set_random_states
 from renga.parallel.pipeline import schedule, weights
-from renga.parallel.pipeline.agreement import COMPLETION, CallsOnTheWay
+from renga.parallel.pipeline.agreement import (
+    COMPLETION,
+    CallsOnTheWay,
+    Failures,
+    completes,
+)
 from renga.parallel.pipeline.batches import micro_batches, results
 from renga.parallel.pipeline.batches.link_states import MicroBatchStates
 from renga.parallel.pipeline.batches.noted_calls import NotedCalls
@@ -38,6 +46,7 @@ from renga.parallel.pipeline.schedule import Action, Stream
 from renga.parallel.pipeline.stages.messages import StageMessages
 from renga.parallel.pipeline.stages.outer_leaves import OuterLeaves
 from renga.parallel.pipeline.stages.tracing import Tracing
+from renga.utils.exceptions import describe
 from renga.utils.type_check import InvalidType
 
 
@@ -82,7 +91,8 @@ class Runner:
         self._options = options
         self._samples = samples
         self._model = model
-        self.has_failed = False  # whether a batch has on this rank
+        self.failures = Failures()
+        self._stream: Stream | None = None
         self.renew_messages()
         self._outer_leaves = (
             OuterLeaves(comm, options.flushes) if comm.size > 1 else None
@@ -103,29 +113,34 @@ class Runner:
 
         Nobody receives them: others would be taken for those of later batches.
         """
-        self._messages = StageMessages(self._comm, self._n_stages)
+        options = self._comm, self._n_stages, self.failures
         # Batches in training may be on their way while others are evaluated.
-        self._evaluation_messages = StageMessages(self._comm, self._n_stages)
+        self._evaluation_messages = StageMessages(*options)
+        if not self.is_streaming:
+            self._messages = StageMessages(*options)
+        self.failures.has_failed = False
 
     @contextlib.contextmanager
-    def _noting_failure(self) -> Iterator[None]:
+    def _noting_failure(self, messages: StageMessages) -> Iterator[None]:
         try:
             yield
-        except BaseException:
-            self.has_failed = True
+        except BaseException as error:
+            self.failures.has_failed = self.failures.may_be_alone = True
+            if self.is_streaming and messages is self._messages:
+                self.failures.refuse(
+                    "Pipeline: expected no error while batches are on their way, which "
+                    f"are lost by it, got {describe(error)}: make the pipeline again"
+                )
+            messages.tell_failure(error)
             raise
-
-    @property
-    def has_lost_batches(self) -> bool:
-        """Whether batches that were on their way cannot be completed any more."""
-        return self._calls.are_refused
 
     def restart(self) -> None:
         """Has later batches start from the current parameters."""
         self._executor: Executor | None = None
-        self._stream: Stream | None = None
+        self._stream = None
         self._next = 0  # micro-batch of the stream
-        self._calls = CallsOnTheWay(self._comm)
+        told = self._messages.told_failure
+        self._calls = CallsOnTheWay(self._comm, self.failures, told)
 
     def forward(
         self, program: Callable[..., object], inputs: Sequence[object], look: Look
@@ -153,16 +168,25 @@ class Runner:
     def _computed(self, batch: Sequence[MicroBatch]) -> tuple[list[Any], Observations]:
         """The results of micro-batches, and what they reported on this rank."""
         flush = weights.Flush([], None, self._comm.rank, self._comm.size, 1)
-        executor = self._new_executor(flush, None, None, self._evaluation_messages)
+        messages = self._evaluation_messages
+        executor = self._new_executor(flush, None, None, messages)
         executor.add(0, batch)
-        with self._noting_failure():
+        with self._noting_failure(messages):
             for stage in range(self._comm.rank, self._n_stages, self._comm.size):
                 executor.run(Action("F", stage, i) for i in range(len(batch)))
-        observations = executor.finish(is_flushed=True)
+            observations = executor.finish(is_flushed=True)
+            self._meet(messages)
         own = [executor.results[i] for i in range(len(batch))]
         if not all(map(results.is_complete, own)) or self._comm.size > 1:
             own = [results.merged(ys) for ys in zip(*self._comm.allgather_obj(own))]
         return own, observations
+
+    def _meet(self, messages: StageMessages) -> None:
+        """Returns when all ranks have computed their parts of a batch."""
+        if self._comm.size > 1:
+            work = self._comm.all_gather(numpy.zeros(0), wait=False)
+            is_there = functools.partial(completes, work)
+            self.failures.wait_for_others(is_there, messages.told_failure)
 
     def train(
         self,
@@ -211,7 +235,7 @@ class Runner:
             self._run_stream(self._executor, parts[0], found)
             return
         try:
-            with self._noting_failure():
+            with self._noting_failure(self._messages):
                 self._run_flushed(self._executor, parts, found)
         except BaseException:
             self.restart()
@@ -322,15 +346,16 @@ class Runner:
     def tell(self, call: str) -> None:
         """Checks that all ranks make one call, if batches are on their way."""
         if self._stream is not None:
-            self._calls.tell(call, True, self.has_failed)
+            self._calls.tell(call, needs_all=True)
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""
         if self._stream is not None and self._executor is not None:
             self.tell(COMPLETION)
-            self._executor.run(self._stream.drain(), last=self._next - 1)
-            self._executor.finish(is_flushed=True)
-            self._receive_reports(self._executor)
+            with self._noting_failure(self._messages):
+                self._executor.run(self._stream.drain(), last=self._next - 1)
+                self._executor.finish(is_flushed=True)
+                self._receive_reports(self._executor)
             self.restart()
 
     def _micro_batches(
@@ -400,12 +425,8 @@ class Runner:
             self._stream = make(self._comm.rank, self._comm.size, len(batch))
         executor.add(self._next, batch)
         self._next += len(batch)
-        try:
-            with self._noting_failure():
-                executor.run(self._stream.next_batch())
-        except BaseException as error:
-            self._calls.end(error)
-            raise
+        with self._noting_failure(self._messages):
+            executor.run(self._stream.next_batch())
         own = results.observation_of(executor.finish(is_flushed=False), found.is_sum)
         # No rank waits for it: a rank reports what the last stage has observed when it
         # has completed the backward pass.
@@ -421,6 +442,7 @@ class Runner:
             executor.add(0, batch)
             executor.run(self._flush_actions(len(batch), batch is parts[-1]))
             observations += executor.finish(is_flushed=True)
+        self._meet(self._messages)
         if self._outer_leaves is not None:
             self._outer_leaves.add_up()
         self._report(observations, found)

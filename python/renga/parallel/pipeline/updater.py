@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer
 from renga.dataset.iterator import Iterator
+from renga.parallel.pipeline.agreement import LostBatches
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.training.updaters import StandardUpdater
 from renga.training.updaters.accumulation import next_batches
@@ -55,10 +57,9 @@ class PipelineUpdater(StandardUpdater):
 
     def finalize(self) -> None:
         """Completes the batches on their way and ends the iterators."""
-        target = self._optimizers["main"].target
         try:
-            if not target.has_lost_batches:
-                target.drain()
+            with contextlib.suppress(LostBatches):
+                self._optimizers["main"].target.drain()
         finally:
             super().finalize()
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
 import zlib
 from collections import defaultdict, deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy
 
 from renga import _core
-from renga.communicators import Communicator
+from renga.communicators import Communicator, RankFailed
+from renga.communicators.messages.status import ANY_SOURCE
 from renga.core.variable import Variable
+from renga.parallel.pipeline.agreement import Failures, completes
 from renga.parallel.pipeline.schedule import rank_of_stage
+from renga.utils.exceptions import describe
 
 VALUE, GRADIENT = 0, 1
 _TAGS = 1 << 22  # that every transport has
@@ -49,13 +55,17 @@ class StageMessages:
     Args:
         comm: the ranks of the pipeline.
         stages: the number of stages.
+        failures: of this rank.
     """
 
-    def __init__(self, comm: Communicator, stages: int) -> None:
+    def __init__(self, comm: Communicator, stages: int, failures: Failures) -> None:
         # A group of its own, so that its tags differ from those of the user.
         self._comm = comm.split(0, comm.rank)
         self.stages = stages
+        self._failures = failures
         self._report_tag = 2 * stages * stages
+        self._failure_tag = self._report_tag + 1
+        self._told = ""  # of a failure on another rank
         self._sends: deque[Any] = deque()
         self._local: dict[Route, deque[Any]] = defaultdict(deque)
         self._posted: dict[tuple[Route, Kind], deque[_Receive]] = defaultdict(deque)
@@ -82,7 +92,9 @@ class StageMessages:
             return self._local[route].popleft()
         if not self._posted[route, kind]:
             self.expect(route, kind)
-        return self._posted[route, kind].popleft().wait()
+        receive = self._posted[route, kind].popleft()
+        self._wait_for(receive.completes)
+        return receive.variable()
 
     def expect(self, route: Route, kind: Kind) -> None:
         """Starts to receive a variable that will come on a route.
@@ -110,18 +122,40 @@ class StageMessages:
         last = self._comm.size - 1
         if self._comm.rank == last:
             return {}
-        observation: dict[str, float] = self._comm.recv_obj(last, self._report_tag)
+        source = last, self._report_tag
+        self._wait_for(lambda seconds: self._comm.probe(*source, seconds) is not None)
+        observation: dict[str, float] = self._comm.recv_obj(*source)
         return observation
 
     def wait(self) -> None:
         """Waits until everything has been sent."""
         while self._sends:
-            self._sends.popleft().wait(0.0)
+            self._wait_for(functools.partial(completes, self._sends.popleft()))
+
+    def tell_failure(self, error: BaseException) -> None:
+        """Tells the other ranks that this one does not send what they may wait for."""
+        text = f"on rank {self._comm.rank}: {describe(error)}".encode()
+        notice = numpy.frombuffer(text, numpy.uint8)
+        with contextlib.suppress(RankFailed):
+            for rank in set(range(self._comm.size)) - {self._comm.rank}:
+                self._comm.send(notice, rank, self._failure_tag, wait=False)
+
+    def _wait_for(self, is_there: Callable[[float], bool]) -> None:
+        self._failures.wait_for_others(is_there, self.told_failure)
+
+    def told_failure(self) -> str:
+        """What another rank has told of its failure; empty if none has."""
+        if not self._told:
+            found = self._comm.probe(ANY_SOURCE, self._failure_tag, timeout=0)
+            if found is not None:
+                notice = self._comm.recv(found.source, found.tag)
+                self._told = notice.tobytes().decode()
+        return self._told
 
     def _tag(self, route: Route, kind: Kind) -> int:
         """Variables of other kinds have other tags: none is received as another."""
         number = (route.kind * self.stages + route.source) * self.stages
-        routes = self._report_tag + 1
+        routes = self._failure_tag + 1
         digest = zlib.crc32(repr(tuple(kind)).encode()) % (_TAGS // routes - 1)
         return (digest + 1) * routes + number + route.target
 
@@ -134,9 +168,9 @@ class _Receive:
         self._order = numpy.empty(len(kind.shape), numpy.int64)
         size = math.prod(kind.shape)
         self._data = _core.empty_variable((size,), kind.dtype, _core.host_name())
-        self._work = native.receive([self._order, self._data], rank, tag, False)
+        work = native.receive([self._order, self._data], rank, tag, False)
+        self.completes = functools.partial(completes, work)
 
-    def wait(self) -> Variable:
-        """The variable, once it is here."""
-        self._work.wait(0.0)
+    def variable(self) -> Variable:
+        """What has come."""
         return _core.from_memory_order(self._data, self._shape, self._order.tolist())
