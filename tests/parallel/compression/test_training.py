@@ -182,7 +182,10 @@ def test_states_of_other_shards_are_not_loaded():
         optimizer.update(lambda x: F.mean(model(x) ** 2), np.ones((2, 8), "f"))
         snapshot = comm.bcast_obj(files.saved(optimizer))  # rank 0's
         again = saved_again(lambda: make(comm), snapshot)
-        return [key for key in again if "bucket_hook/state" in key]
+        kept = {key: x for key, x in again.items() if "bucket_hook/state" in key}
+        return [
+            key for key, x in kept.items() if x.ndim
+        ]  # the number of steps has none
 
     # Ranks 0 and 1 are on node 0.
     loaded = local.run(run, ranks=4, nodes=2)

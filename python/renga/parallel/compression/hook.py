@@ -117,9 +117,9 @@ class CompressionHook:
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the states of this rank's node.
 
-        States that another node has saved, or a rank with other shards of the model,
-        are not loaded: what they have kept back is lost, as after a change of the
-        number of nodes.
+        What another node has kept back, or a rank with other shards of the model, is
+        not loaded: it is lost, as after a change of the number of nodes. States that
+        all nodes share are loaded from any of them.
         """
         if isinstance(serializer, Deserializer):
             self._load(serializer)
@@ -141,11 +141,13 @@ class CompressionHook:
         saved: list[int] = where.tolist()
         # Files of 0.1.0 tell the node alone.
         *place, ranks = saved + self._place[len(saved) :]
-        if place != self._place[:-1]:
-            return
+        is_own = place == self._place[:-1]
+        is_of_model = place[2] == self._place[2]  # not of other shards of it
+        shared = self.compressor.shared_states | State.COUNTS
         keys = json.loads(bytes(serializer("keys", None)))
         for i, (name, key) in enumerate(keys):
-            self._state(name)[key] = numpy.array(serializer(f"state_{i}", None))
+            if is_own or (is_of_model and key in shared):
+                self._state(name)[key] = numpy.array(serializer(f"state_{i}", None))
         for state in self._states.values():  # of sums, which become means
             state.scale(self.compressor.scaled_states, self._comm.size / ranks)
 

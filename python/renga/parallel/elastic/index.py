@@ -89,20 +89,8 @@ class Index:
     nodes: Sequence[int] = ()
 
     def source_of(self, rank: int, nodes: Sequence[int]) -> tuple[int, bool]:
-        """The rank whose values a rank loads, and whether another one has them, too.
-
-        If there are as many nodes as before it was on the same one, so that what is
-        kept of gradients by a node stays there.
-
-        Args:
-            rank: that loads.
-            nodes: those of all ranks.
-        """
-        before, place = list(range(self.ranks)), rank
-        if set(nodes) == set(self.nodes):
-            before = [r for r in before if self.nodes[r] == nodes[rank]]
-            place = list(nodes[:rank]).count(nodes[rank])
-        return before[place % len(before)], place >= len(before)
+        """As ``resized.source_of``."""
+        return resized.source_of(rank, nodes, self.ranks, self.nodes)
 
     def part(self, rank: int) -> str:
         """The name of the file that a rank has written."""

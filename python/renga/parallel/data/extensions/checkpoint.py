@@ -8,6 +8,8 @@ import re
 import sys
 import time
 import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from renga.communicators import Communicator
 from renga.core.optimizer import Optimizer
@@ -15,6 +17,15 @@ from renga.parallel.data.extensions import resized
 from renga.serializers import npz
 from renga.training import extension
 from renga.training.trainer import Trainer
+
+
+class _Intact(NamedTuple):
+    """A file that can be read."""
+
+    rank: int
+    iteration: int
+    ranks: int  # that have saved; 0 if that is not known
+    nodes: tuple[int, ...]  # of these; none if they are not known
 
 
 def create_multi_node_checkpointer(
@@ -76,7 +87,8 @@ class MultiNodeCheckpointer(extension.Extension):
         """Saves ``target`` for an iteration; every rank has to call it."""
         self.stats.start()
         os.makedirs(self._folder, exist_ok=True)
-        marked = resized.Marked(target, self.comm.size)
+        nodes = self.comm.allgather_obj(self.comm.inter_rank)
+        marked = resized.Marked(target, nodes)
         npz.save_npz(self._file(self.comm.rank, iteration), marked, compression=False)
         self.stats.end()
         self._saved += 1
@@ -106,12 +118,13 @@ class MultiNodeCheckpointer(extension.Extension):
         elif self.path is None:
             self.path = trainer.out
         rank, size = self.comm.rank, self.comm.size
-        readable = self.comm.allgather_obj(self._readable())
-        for iteration, old_size in self._complete(readable):
-            file = self._file(rank % old_size, iteration)
+        told = self.comm.allgather_obj((self._readable(), self.comm.inter_rank))
+        for iteration, sources in self._complete(*zip(*told)):
+            source, is_new = sources[rank]
+            file = self._file(source, iteration)
             with npz.open_archive(file) as archive:
                 if all(self.comm.allgather_obj(archive.is_whole())):
-                    resized.load(archive, trainer, rank, size, file)
+                    resized.load(archive, trainer, rank, size, file, is_new)
                     return
             warnings.warn(
                 f"checkpoint {iteration} is skipped: one of its files is damaged",
@@ -119,29 +132,31 @@ class MultiNodeCheckpointer(extension.Extension):
             )
 
     def _complete(
-        self, readable: list[set[tuple[int, int, int]]]
-    ) -> list[tuple[int, int]]:
-        """(iteration, number of files) that all ranks can load, newest first."""
+        self, readable: Sequence[set[_Intact]], nodes: Sequence[int]
+    ) -> list[tuple[int, list[tuple[int, bool]]]]:
+        """Iterations that all ranks can load, newest first, and each rank's source."""
         anywhere = set().union(*readable)
         found = []
-        for iteration, size in sorted({(i, n) for _, i, n in anywhere}, reverse=True):
+        for i, size, old in sorted({each[1:] for each in anywhere}, reverse=True):
             n = size or self.comm.size
-            is_complete = all((r, iteration, size) in anywhere for r in range(n))
+            ranks = range(self.comm.size)
+            sources = [resized.source_of(rank, nodes, n, old) for rank in ranks]
+            is_complete = all((r, i, size, old) in anywhere for r in range(n))
             is_loadable = all(
-                (rank % n, iteration, size) in own for rank, own in enumerate(readable)
+                (r, i, size, old) in own for (r, _), own in zip(sources, readable)
             )
             if is_complete and is_loadable:
-                found.append((iteration, n))
+                found.append((i, sources))
         return found
 
-    def _readable(self) -> set[tuple[int, int, int]]:
-        """(rank, iteration, number of ranks or 0 if unknown) of intact files."""
+    def _readable(self) -> set[_Intact]:
         found = set()
         for rank, iteration in self._listed():
             with contextlib.suppress(OSError, ValueError, TypeError):
                 with npz.open_archive(self._file(rank, iteration)) as archive:
-                    ranks = resized.ranks_of(archive)
-                found.add((rank, iteration, ranks or 0))
+                    ranks = resized.ranks_of(archive) or 0
+                    nodes = tuple(resized.nodes_of(archive))
+                found.add(_Intact(rank, iteration, ranks, nodes))
         return found
 
     def _listed(self) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -13,8 +13,9 @@ from renga.parallel.data.iterators.synchronized_iterator import CommonOrderSampl
 from renga.serializers import npz
 from renga.serializers.stored import entry_of, restore
 
-# The key of the number of ranks in an archive.
+# The keys in an archive of the number of ranks, and of the node of each.
 RANKS = "multi_node/ranks"
+NODES = "multi_node/nodes"
 
 
 class _Resized(npz.NpzDeserializer):
@@ -88,14 +89,44 @@ def ranks_of(archive: Archive) -> int | None:
     return restore(RANKS, entry_of(archive[RANKS]), 0) if RANKS in archive else None
 
 
-class Marked:
-    """An object that is saved together with the number of ranks."""
+def nodes_of(archive: Archive) -> list[int]:
+    """The node of each rank that saved an archive; none if they are not known."""
+    if NODES not in archive:
+        return []
+    nodes: list[int] = restore(NODES, entry_of(archive[NODES]), None).tolist()
+    return nodes
 
-    def __init__(self, target: Serializable, ranks: int) -> None:
+
+def source_of(
+    rank: int, nodes: Sequence[int], old_size: int, old_nodes: Sequence[int]
+) -> tuple[int, bool]:
+    """The rank whose values a rank loads, and whether another one has them, too.
+
+    If there are as many nodes as before it was on the same one, so that what is kept of
+    gradients by a node stays there.
+
+    Args:
+        rank: that loads.
+        nodes: those of all ranks.
+        old_size: how many ranks have saved.
+        old_nodes: their nodes; files of 0.1.0 have none.
+    """
+    before, place = list(range(old_size)), rank
+    if set(nodes) == set(old_nodes):
+        before = [r for r in before if old_nodes[r] == nodes[rank]]
+        place = list(nodes[:rank]).count(nodes[rank])
+    return before[place % len(before)], place >= len(before)
+
+
+class Marked:
+    """An object that is saved together with the nodes of the ranks."""
+
+    def __init__(self, target: Serializable, nodes: Sequence[int]) -> None:
         self._target = target
-        self._ranks = ranks
+        self._nodes = nodes
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves both."""
         self._target.serialize(serializer)
-        serializer(RANKS, self._ranks)
+        serializer(RANKS, len(self._nodes))
+        serializer(NODES, numpy.array(self._nodes))

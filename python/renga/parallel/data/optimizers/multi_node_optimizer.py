@@ -17,6 +17,10 @@ from renga.parallel.data.sample_weighting import IgnoredLabels, number_of_sample
 from renga.parallel.data.synchronization import GradientSource
 from renga.utils.argument import check_count
 
+BUCKET_HOOK = (
+    "bucket_hook"  # in names of what a hook saves, which differs between ranks
+)
+
 
 class MultiNodeOptimizer(WrappedOptimizer):
     """Updates by the mean of all ranks' gradients.
@@ -219,7 +223,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
             sharding.forget()
         with contextlib.nullcontext() if loads else self.whole_states():
             self.actual_optimizer.serialize(serializer)
-        serialize_part(self._steps.reducers.hook, serializer, "bucket_hook")
+        serialize_part(self._steps.reducers.hook, serializer, BUCKET_HOOK)
         self._steps.replicas.has_loaded |= loads
 
     def whole_states(self) -> contextlib.AbstractContextManager[None]:
