@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from multiprocessing import util
 from typing import IO, Any
 
 from renga.core.types import ArrayLike, Path
 from renga.dataset import DatasetMixin
 from renga.serializers.files import FileFormatError, name_of
+from renga.utils.fork_safe_lock import ForkSafeLock
 
 
 class PickleDatasetWriter:
@@ -54,7 +54,7 @@ class PickleDataset(DatasetMixin):
     def __init__(self, reader: IO[bytes]) -> None:
         self._reader = reader
         self._register()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._starts = []
         reader.seek(0)
         while True:
@@ -104,7 +104,7 @@ class PickleDataset(DatasetMixin):
         self._reader = state.get("reader") or open(state["name"], "rb")
         self._register()
         self._starts = state["starts"]
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
 
 def open_pickle_dataset(path: Path) -> PickleDataset:

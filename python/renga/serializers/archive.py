@@ -6,7 +6,6 @@ import functools
 import io
 import math
 import pickle
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -17,6 +16,7 @@ from numpy.lib.npyio import NpzFile
 
 from renga.serializers.files import parsing
 from renga.serializers.stored import Entry
+from renga.utils.fork_safe_lock import ForkSafeLock
 
 _LONGEST_HEADER = 1 << 16
 _LARGEST_NONE = 1 << 12
@@ -25,7 +25,7 @@ _DEFLATE = 1032  # the largest ratio of deflate
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 # CPython before 3.11.8 counts the depth of all threads' syntax trees together and
 # raises SystemError if two of them parse headers at once (python/cpython#106905).
-_PARSING = threading.RLock()
+_PARSING = ForkSafeLock()
 
 
 class NpzArchive(Mapping[str, numpy.ndarray]):
