@@ -6,6 +6,7 @@ The class is defined in the core; this module adds the methods written in Python
 
 from __future__ import annotations
 
+import functools
 import types
 import warnings
 from typing import Any, Callable, TypeVar, overload
@@ -163,24 +164,36 @@ class _NodeMethods:
 class _Backward:
     """The core's ``backward``, which a loss in a pipeline cannot call.
 
-    A descriptor and no method, so that warnings name the line of the caller.
+    A descriptor and no method, so that warnings name the line of the caller. The class
+    has it itself, so that a program which replaced it can set it again.
     """
 
     def __init__(self, method: Any) -> None:
         self._method = method
+        functools.update_wrapper(self, method.__get__(None, _core.Variable))
 
     def __get__(self, var: Any, owner: type) -> Any:
-        if var is not None:
-            if var.stage >= 0:
-                require_own_graph("backward")
-            elif var.ndim and var.size == 1 and var.grad_var is None:
-                warnings.warn(
-                    "backward: a gradient of 1 for an array with only one element is "
-                    f"deprecated: expected the shape (), got {var.shape}",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
+        if var is None:
+            return self
+        _check_root(var)
         return self._method.__get__(var, owner)
+
+    def __call__(self, var: Any, *args: Any, **kwargs: Any) -> None:
+        _check_root(var)
+        self._method.__get__(var, type(var))(*args, **kwargs)
+
+
+def _check_root(var: Any) -> None:
+    """Refuses or warns of a variable from which ``backward`` is to start."""
+    if var.stage >= 0:
+        require_own_graph("backward")
+    elif var.ndim and var.size == 1 and var.grad_var is None:
+        warnings.warn(
+            "backward: a gradient of 1 for an array with only one element is "
+            f"deprecated: expected the shape (), got {var.shape}",
+            DeprecationWarning,
+            stacklevel=3,
+        )
 
 
 _unchain = vars(_core.Variable)["unchain"]

@@ -195,3 +195,21 @@ def test_backward_from_an_empty_variable():
     x = renga.Variable(np.ones((0, 3), "float32"))
     (x * 2).backward()
     assert x.grad.shape == (0, 3)
+
+
+def test_a_program_replaces_backward_and_sets_it_again():
+    own, seen = renga.Variable.backward, []
+
+    def replacement(self, *args, **kwargs):
+        seen.append(self.shape)
+        own(self, *args, **kwargs)
+
+    x = variable(3)
+    try:
+        renga.Variable.backward = replacement
+        F.sum(x).backward()
+    finally:
+        renga.Variable.backward = own
+    F.sum(x).backward()
+    assert seen == [()]
+    np.testing.assert_array_equal(x.grad, [2, 2, 2])
