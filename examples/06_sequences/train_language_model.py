@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--bpttlen", type=int, default=35)
     parser.add_argument("--epoch", type=int, default=5)
     parser.add_argument("--unit", type=int, default=128)
-    parser.add_argument("--size", type=int, help="words to train with")
+    parser.add_argument("--size", type=int, help="words, also to test with")
     parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()

@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--epoch", type=int, default=4)
     parser.add_argument("--unit", type=int, default=64)
     parser.add_argument("--window", type=int, default=4)
-    parser.add_argument("--size", type=int, help="words to train with")
+    parser.add_argument("--size", type=int, help="words, also to test with")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 

@@ -15,7 +15,7 @@ RARE = 5  # Words that occur less often are taken together as <unk>.
 
 
 def load(size=None):
-    """Words to train with, at most ``size``, words to test with, and the vocabulary.
+    """Words to train and to test with, at most ``size`` of each, and the vocabulary.
 
     These are the Penn Treebank's. Without a network and without files fetched earlier,
     they are those that ``help()`` shows for topics: of every tenth one to test with.
@@ -32,7 +32,7 @@ def load(size=None):
         print("The Penn Treebank is not at hand: taking Python's documentation instead")
         train, test, vocabulary = documentation()
         name = "documentation"
-    train = train[:size]
+    train, test = train[:size], test[:size]
     print(
         f"{name}: {len(train)} words to train, {len(test)} to test with, "
         f"{len(vocabulary)} different ones"

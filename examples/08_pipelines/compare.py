@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--stages", type=int, default=8)
     parser.add_argument("--epoch", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--size", type=int, help="images or words to train with")
+    parser.add_argument("--size", type=int, help="images or words, also to test with")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
     task = TASKS[args.task](args.size)

@@ -48,8 +48,8 @@ class Digits(Task):
     layers += ["/predictor/fc1", "/predictor/fc2"]
 
     def __init__(self, size=None, width=8):
-        train, self.test = renga.datasets.get_digits(ndim=3, upscale=16)
-        self.train, self.width = train[:size], width
+        train, test = renga.datasets.get_digits(ndim=3, upscale=16)
+        self.train, self.test, self.width = train[:size], test[:size], width
 
     def model(self):
         return L.Classifier(VGG(self.width))
@@ -104,7 +104,7 @@ class LongText(Text):
         from words import docstrings, documentation
 
         train, test, vocabulary = documentation(docstrings(), rare=8)
-        return train[:size], test, vocabulary
+        return train[:size], test[:size], vocabulary
 
     def schedule(self, trainer, rate, epochs):
         """A linear warm-up in the first twentieth, then half a cosine down to 0."""

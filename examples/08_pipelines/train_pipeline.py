@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--weights", choices=KINDS, default="spectrain")
     parser.add_argument("--epoch", type=int, default=5)
     parser.add_argument("--stages", type=int, help="virtual ranks, without mpiexec")
-    parser.add_argument("--size", type=int, help="images or words to train with")
+    parser.add_argument("--size", type=int, help="images or words, also to test with")
     args = parser.parse_args()
     arguments = TASKS[args.task](args.size), args.weights, args.epoch
     if args.stages:
