@@ -142,14 +142,10 @@ def _products_of_bfloat16() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _short_measurements() -> Iterator[None]:
-    """Pipelines measure links by as few steps as can be: results depend on no times."""
-    from renga.parallel.pipeline import measurement
+def _short_measurements() -> None:
+    from tests.short_measurements import shorten
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measurement, "_STEPS", 1)
-        patch.setattr(measurement, "_RUNS", 1)
-        yield
+    shorten()
 
 
 @pytest.fixture(params=_KINDS, ids=kind_name)

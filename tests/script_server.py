@@ -17,13 +17,12 @@ import sys
 import renga.chainer.__main__
 import renga.distributed
 import renga.testing  # noqa: F401
-from renga.parallel.pipeline import measurement
+from tests.short_measurements import shorten
 
 with contextlib.suppress(ImportError):
     importlib.import_module("matplotlib.pyplot")
 
-# As in conftest.py: results depend on no times.
-measurement._STEPS = measurement._RUNS = 1
+shorten()
 
 
 def next_request(listener):

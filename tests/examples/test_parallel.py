@@ -88,7 +88,9 @@ def test_a_planned_network_trains_as_on_one_process(tmp_path):
     losses = {}
     for ranks in (1, 2):
         out = tmp_path / str(ranks)
-        text = run("09_planning/plan.py", ranks, "--seconds", 0.2, "--batch", 8, "--out", out)
+        text = run(
+            "09_planning/plan.py", ranks, "--seconds", 0.2, "--batch", 8, "--out", out
+        )
         steps = [line for line in text.splitlines() if line.startswith("step")]
         losses[ranks] = [float(line.split()[3]) for line in steps]
         assert "predicted" in text and (out / "plan.json").exists()
