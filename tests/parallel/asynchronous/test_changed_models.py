@@ -1,6 +1,7 @@
 """Parameters that a program adds, replaces or gives to two optimizers."""
 
 import math
+import threading
 import time
 
 import numpy as np
@@ -96,6 +97,8 @@ def test_a_parameter_that_is_replaced(make):
 
 @pytest.mark.parametrize("way", ["server", "gossip"])
 def test_nothing_is_received_before_a_change_is_refused(way):
+    begun = threading.Barrier(2)  # each takes what has come before it sends anything
+
     def run(comm):
         model = Scaled()
         model.add_scale()
@@ -104,7 +107,7 @@ def test_nothing_is_received_before_a_change_is_refused(way):
             optimizer = create_server_optimizer(optimizer, comm, staleness=math.inf)
         else:
             optimizer = create_gossip_optimizer(optimizer, comm, "gosgd", probability=1)
-        optimizer.update(model, X + comm.rank)
+        optimizer.update(lambda x: (begun.wait(60), model(x))[1], X + comm.rank)
         comm.barrier()
         time.sleep(0.3)  # parameters are on their way to this rank
         before, scale = values(model.fc), model.scale
