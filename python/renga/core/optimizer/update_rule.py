@@ -112,6 +112,7 @@ class UpdateRule(Hookable):
     """Whether the optimizer's ``setup`` has made it, not the user."""
     is_exclusive = False
     """Whether ranks share what it updates, so that no other optimizer may apply it."""
+    _awaits_shape = False  # a parameter's, whose updates count already
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         self.hyperparam = Hyperparameter(parent_hyperparam)
@@ -150,6 +151,7 @@ class UpdateRule(Hookable):
         self.t += 1
         own = type(self).update_core is not UpdateRule.update_core
         if not (param.is_initialized or own):
+            self._awaits_shape = True
             return
         if self.updates_in_fp32(param):
             self._update_in_fp32(param)
@@ -345,7 +347,8 @@ class UpdateRule(Hookable):
             self._load(serializer)
             return
         serializer("t", self.t)
-        state = self._without_state() if self._state is None and self.t else self._state
+        is_none = self._state is None and self._awaits_shape
+        state = self._without_state() if is_none else self._state
         for name, value in (state or {}).items():
             serializer(name, value)
         if self._use_fp32_update:
@@ -363,7 +366,8 @@ class UpdateRule(Hookable):
                 value is not None or _is_stored_none(serializer, name)
                 for name, value in loaded.items()
             )
-            is_none = loaded and all(value is None for value in loaded.values())
+            is_none = bool(loaded) and all(x is None for x in loaded.values())
+            self._awaits_shape = complete and is_none
             self._state = loaded if complete and not is_none else None
         else:
             self._state = None

@@ -19,6 +19,7 @@ _STATES = (
     "t",
     "_state",
     "_state_device",
+    "_awaits_shape",
     "_fp32_param",
     "_fused",
     "device_scale",
