@@ -69,6 +69,30 @@ def test_batches_that_were_on_their_way_are_lost():
     local.run(run, ranks=2)
 
 
+def test_batches_on_their_way_go_on_after_an_evaluation_that_all_ranks_refuse():
+    def run(comm, fails):
+        options = {"reduce": "mean", "stages": ["/c"], **STREAM}
+        model, optimizer = pipeline(Layers, comm, DATA, **options)
+
+        class Refusal(renga.LinkHook):
+            def forward_preprocess(self, args):
+                raise KeyError("on purpose")
+
+        for step in range(4):
+            model.train_batch(optimizer, model.model, DATA[0])
+            if fails and step == 1:
+                model.model.c.add_hook(Refusal(), "refusal")
+                with pytest.raises(KeyError, match="on purpose"):
+                    model(*DATA[0])
+                model.model.c.delete_hook("refusal")
+            if step == 2:
+                model(*DATA[0])
+        return whole(model)
+
+    for found, expected in zip(*(local.run(run, x, ranks=2) for x in (True, False))):
+        assert_close(found, expected)
+
+
 @pytest.mark.parametrize("options", [{}, STREAM], ids=["1f1b", "pipedream"])
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_stage_that_fails_alone_ends_the_job(
