@@ -60,8 +60,7 @@ void compute(const Problem& problem, const Epilogue& epilogue) {
     return with_two_axes(problem, [&](const Problem& p) { run_on_device(p, epilogue); });
   }
   fill(result, 0);
-  if (epilogue.bias.defined()) add_bias(result, epilogue.bias);
-  if (epilogue.pass) epilogue.pass(0, result.size());
+  finish_image(result, epilogue);
 }
 
 }  // namespace convolution
@@ -389,6 +388,11 @@ void add_bias(const Array& y, const Array& b) {
   const Array row = contiguous(broadcast_view("bias", cast(b, y.dtype()), {joined, channels}));
   const Array all = broadcast_view("bias", reshape_view(row, {row.size()}), rows.shape());
   elementwise_kernels.on(y.device()).binary(Binary::add, 0, rows, all, rows);
+}
+
+void finish_image(const Array& y, const convolution::Epilogue& epilogue) {
+  if (epilogue.bias.defined()) add_bias(y, epilogue.bias);
+  if (epilogue.pass) epilogue.pass(0, y.size());
 }
 
 Variable convolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,

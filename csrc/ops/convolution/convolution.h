@@ -32,6 +32,8 @@ extern KernelTable<ConvolutionKernels> convolution_kernels;
 
 // Adds b to every pixel of y, in place. y is channels-last.
 void add_bias(const Array& y, const Array& b);
+// Does to a whole image what is left to be done beside its convolution.
+void finish_image(const Array& y, const convolution::Epilogue& epilogue);
 
 Variable convolution_2d(const Variable& x, const Variable& W, const std::optional<Variable>& b = {},
                         const Window& window = {}, bool cover_all = false);

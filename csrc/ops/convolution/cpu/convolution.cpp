@@ -43,10 +43,7 @@ Epilogue convolve(const Problem& given, Epilogue epilogue) {
 }
 
 void run_on_cpu(const Problem& problem, const Epilogue& epilogue) {
-  const Epilogue left = convolve(problem, epilogue);
-  const Array& result = problem.result();
-  if (left.bias.defined()) add_bias(result, left.bias);
-  if (left.pass) left.pass(0, result.size());
+  finish_image(problem.result(), convolve(problem, epilogue));
 }
 
 bool add_weight_grad(const Problem& given) {

@@ -161,8 +161,7 @@ void run(const Problem& problem, const Epilogue& epilogue) {
   for (std::int64_t i = 1; i < count; ++i) {
     kernels.binary(Binary::add, 0, x, select_view(repeated, axes, i), x);
   }
-  if (epilogue.bias.defined()) add_bias(problem.x, epilogue.bias);
-  if (epilogue.pass) epilogue.pass(0, problem.x.size());
+  finish_image(problem.x, epilogue);
 }
 
 }  // namespace

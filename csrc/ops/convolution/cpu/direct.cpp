@@ -321,9 +321,7 @@ void run(const Problem& problem, const Epilogue& epilogue) {
   }
   if (!onednn_supports(problem.x.dtype())) {
     in_float32(problem, [](const Problem& wide) { run(wide, {}); });
-    if (epilogue.bias.defined()) add_bias(problem.result(), epilogue.bias);
-    if (epilogue.pass) epilogue.pass(0, problem.y.size());
-    return;
+    return finish_image(problem.result(), epilogue);
   }
   if (problem.pass == Pass::weight_grad) return weight_grad(problem);
   if (epilogue.pass) return convolve_parts(problem, epilogue);

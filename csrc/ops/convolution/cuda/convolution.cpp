@@ -62,9 +62,7 @@ void run_on_cuda(const Problem& problem, const Epilogue& epilogue) {
       break;
     }
   }
-  const Array& result = problem.result();
-  if (epilogue.bias.defined()) add_bias(result, epilogue.bias);
-  if (epilogue.pass) epilogue.pass(0, result.size());
+  finish_image(problem.result(), epilogue);
 }
 
 [[maybe_unused]] const bool registered =

@@ -17,9 +17,8 @@ from renga.parallel.data.sample_weighting import IgnoredLabels, number_of_sample
 from renga.parallel.data.synchronization import GradientSource
 from renga.utils.argument import check_count
 
-BUCKET_HOOK = (
-    "bucket_hook"  # in names of what a hook saves, which differs between ranks
-)
+# In the names of what a hook saves, which differs between ranks.
+BUCKET_HOOK = "bucket_hook"
 
 
 class MultiNodeOptimizer(WrappedOptimizer):

@@ -68,6 +68,7 @@ def _elsewhere_class(cls: Any) -> Any:
                 return
             self.t += 1
             if not param.is_initialized:
+                self._awaits_shape = True
                 return
             for _, _, hook in self.timed_hooks():
                 if hasattr(hook, "skip"):
